@@ -31045,7 +31045,8 @@ static void mbi_recorded_stream(merbit_solver *solver) {
 }
 
 static int mbi_recorded_can_record(const mbi_driver *driver) {
-	return driver->stream_begin_capture != NULL && driver->stream_end_capture != NULL &&
+	return driver->stream_create != NULL && driver->stream_destroy != NULL &&
+			driver->stream_begin_capture != NULL && driver->stream_end_capture != NULL &&
 			driver->graph_instantiate != NULL && driver->graph_launch != NULL &&
 			driver->graph_destroy != NULL && driver->graph_exec_destroy != NULL;
 }
@@ -31585,12 +31586,13 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
 				&solver->single_values));
 	}
 	for (k = 0; k < count; k++) {
-		((float *)solver->single_values)[k] = (float)from[k];
-		if (fabs(from[k]) > FLT_MAX) {
+		if (!(fabs(from[k]) <= FLT_MAX)) {
 			return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
-					"values[%" PRId64 "] is %g, which f32 cannot represent; set %s to 0", k, from[k],
+					"values[%" PRId64 "] is %g, which f32 cannot represent or which is not finite; "
+					"set %s to 0", k, from[k],
 					solver->desc.refine ? "solver_desc.refine" : "preconditioner_desc.single");
 		}
+		((float *)solver->single_values)[k] = (float)from[k];
 	}
 	return MERBIT_OK;
 }
@@ -31687,11 +31689,28 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
 		return MERBIT_STOP_NOT_FINITE;
 	}
 	if (state->bb == 0 || state->ww <= goal) { return MERBIT_STOP_CONVERGED; }
-	if (last > 0 && state->ww > 0.25 * last) { return MERBIT_STOP_STAGNATED; }
-	return solver->inner_iterations >= solver->desc.max_iterations ? MERBIT_STOP_CAP : MBI_SOLVE_ON;
+	return solver->inner_iterations >= solver->desc.max_iterations ? MERBIT_STOP_CAP
+			: last > 0 && state->ww > 0.25 * last ? MERBIT_STOP_STAGNATED : MBI_SOLVE_ON;
 }
 
-static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
+typedef struct mbi_refine_watch {
+	const merbit_solver *solver;
+	int cancelled;
+} mbi_refine_watch;
+
+static int mbi_refine_progress(void *user, int iteration, double residual, double seconds) {
+	mbi_refine_watch *watch = (mbi_refine_watch *)user;
+	const merbit_solver *solver = watch->solver;
+	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+	(void)seconds;
+	watch->cancelled |=
+			solver->desc.progress(solver->desc.progress_user, solver->inner_iterations + iteration,
+			residual * mbi_solve_ratio(state, state->ww), mbi_seconds() - solver->started) != 0;
+	return watch->cancelled;
+}
+
+static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch *watch,
+		int *stop) {
 	merbit_solver *inner = solver->inner;
 	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
 	const double ratio = mbi_solve_ratio(state, state->ww);
@@ -31703,6 +31722,8 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
 	mbi_solver_reset(inner, entries > 0 ? solver->history + first : NULL, entries);
 	inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
 	inner->desc.max_iterations = solver->desc.max_iterations - first;
+	inner->desc.progress = solver->desc.progress != NULL ? mbi_refine_progress : NULL;
+	inner->desc.progress_user = watch;
 	MBI_TRY(mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner)));
 	MBI_TRY(mbi_solve_loop(inner, 1, &ended));
 	done = mbi_solve_checked(inner)->state.iterations;
@@ -31718,6 +31739,7 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
 
 static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
 	const merbit_solver_desc *desc = &solver->desc;
+	mbi_refine_watch watch = {solver, 0};
 	double last = 0;
 	solver->inner_iterations = 0;
 	*stop = MBI_SOLVE_ON;
@@ -31730,15 +31752,15 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
 			return MERBIT_OK;
 		}
 		*stop = mbi_refine_decide(solver, last);
-		if (desc->progress != NULL && desc->progress(desc->progress_user, solver->inner_iterations,
-				mbi_solve_ratio(state, state->ww), mbi_seconds() - solver->started) != 0 &&
-				*stop == MBI_SOLVE_ON) {
-			*stop = MERBIT_STOP_CANCELLED;
+		if (desc->progress != NULL && !watch.cancelled) {
+			watch.cancelled = desc->progress(desc->progress_user, solver->inner_iterations,
+					mbi_solve_ratio(state, state->ww), mbi_seconds() - solver->started) != 0;
 		}
+		if (watch.cancelled && *stop == MBI_SOLVE_ON) { *stop = MERBIT_STOP_CANCELLED; }
 		if (*stop != MBI_SOLVE_ON) { return MERBIT_OK; }
 		solver->restarts += last > 0;
 		last = state->ww;
-		MBI_TRY(mbi_refine_correct(solver, stop));
+		MBI_TRY(mbi_refine_correct(solver, &watch, stop));
 		MBI_TRY(mbi_refine_residual(solver, 0));
 		if (*stop != MBI_SOLVE_ON) { return MERBIT_OK; }
 	}
@@ -32042,6 +32064,11 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
 	if (desc->vectors < 0 || desc->vectors > MBI_MANY_MOST) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"solver_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors, MBI_MANY_MOST);
+	}
+	if (desc->reorder < -1 || desc->reorder > 1) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"solver_desc.reorder is %d; use 1 for always, -1 for never, or 0 for if it " "pays",
+				desc->reorder);
 	}
 	if (desc->vectors > 1 &&
 			(desc->method != MERBIT_SOLVER_CG || desc->refine || desc->reorder > 0)) {
@@ -33430,9 +33457,10 @@ static int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries) {
 	int32_t *col_ind;
 	double *values = NULL;
 	if (room <= part->room) { return 1; }
+	part->failed = room > INT32_MAX ? MBI_AMG_TOO_MANY : MBI_AMG_NO_MEMORY;
 	part->room = room > part->room + part->room / 2 ? room : part->room + part->room / 2;
-	part->failed = part->room > INT32_MAX ? MBI_AMG_TOO_MANY : MBI_AMG_NO_MEMORY;
 	if (part->failed == MBI_AMG_TOO_MANY) { return 0; }
+	part->room = part->room < INT32_MAX ? part->room : INT32_MAX;
 	col_ind = (int32_t *)mbi_allocate(build->context,
 			(size_t)(part->room / build->group + 1) * sizeof *col_ind);
 	if (build->valued) {
@@ -33593,10 +33621,11 @@ static merbit_status mbi_amg_take(merbit_context *context, const merbit_view *vi
 	memset(csr, 0, sizeof *csr);
 	MBI_TRY(mbi_matrix_from_view(context, view, flags, &matrix));
 	if (matrix->view.offset_type == MERBIT_INDEX_64) {
+		const int64_t nnz = matrix->view.nnz;
 		merbit_matrix_destroy(matrix);
 		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
 				"multigrid takes a matrix of at most 2^31 - 1 entries, but this one has "
-				"%" PRId64 "; use another preconditioner", view->nnz);
+				"%" PRId64 "; use another preconditioner", nnz);
 	}
 	csr->rows = matrix->view.rows;
 	csr->cols = matrix->view.cols;
@@ -36080,7 +36109,7 @@ static int mbi_coarsest_symmetric(const double *m, int n, double least) {
 	for (i = 0; i < n; i++) {
 		for (j = 0; j < i; j++) {
 			if (!(fabs(m[i * n + j] - m[j * n + i]) <=
-					least * sqrt(fabs(m[i * n + i] * m[j * n + j])))) {
+					least * sqrt(fabs(m[i * n + i])) * sqrt(fabs(m[j * n + j])))) {
 				return 0;
 			}
 		}
@@ -37508,7 +37537,7 @@ static merbit_status mbi_many_check_call(merbit_solver *solver, int count,
 				"; %d vectors at that distance exceed the address space", call->ldb, call->ldx, count);
 	}
 	if (count == 0) { return MERBIT_OK; }
-	if (mbi_overlap(call->b, (uint64_t)(last * call->ldb + n) * size, call->x,
+	if (n > 0 && mbi_overlap(call->b, (uint64_t)(last * call->ldb + n) * size, call->x,
 			(uint64_t)(last * call->ldx + n) * size)) {
 		return mbi_fail(solver->context, MERBIT_INVALID_ARGUMENT,
 				"merbit_solver_solve_many: b and x overlap; use two arrays");
@@ -37560,7 +37589,7 @@ static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *h
 		int *iterations, double *residual) {
 	int c;
 	*iterations = 0;
-	*residual = 0;
+	*residual = -1;
 	for (c = 0; c < many->count; c++) {
 		merbit_solver *column = &many->columns[c];
 		const mbi_solve_state *state = &mbi_solve_checked(column)->state;
@@ -37571,6 +37600,7 @@ static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *h
 			column->rhs_scale = -ilogb(state->b_most);
 			stop[c] = MBI_SOLVE_ON;
 			how[c] = MBI_MANY_SCALED;
+			continue;
 		}
 		found = mbi_solve_ratio(state, state->rr);
 		*residual = found > *residual ? found : *residual;
@@ -37587,7 +37617,7 @@ static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_
 		merbit_solver *column = &solver->many->columns[c];
 		const mbi_many_call rest = mbi_many_from(solver, call, c);
 		if (stop[c] != MBI_SOLVE_ON) { continue; }
-		if (cancelled) {
+		if (cancelled && how[c] != MBI_MANY_SCALED) {
 			stop[c] = MERBIT_STOP_CANCELLED;
 			MBI_TRY(mbi_solve_on_gpu(column) ? MERBIT_OK : mbi_solve_residual(column, 0));
 			continue;
@@ -37604,7 +37634,7 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
 	merbit_solver *many = solver->many;
 	double before = mbi_seconds();
 	int stop[MBI_MANY_MOST], how[MBI_MANY_MOST];
-	int span = mbi_solve_first_round(many), open = count, done = 0, c;
+	int span = mbi_solve_first_round(many), open = count, done = 0, cancelled = 0, c;
 	merbit_solver_result result;
 	for (c = 0; c < many->count; c++) {
 		merbit_solver *column = mbi_many_column(solver, c);
@@ -37622,9 +37652,11 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
 		span = mbi_solve_next_round(iterations - done, now - before);
 		done = iterations;
 		before = now;
-		MBI_TRY(mbi_many_next_round(solver, call, stop, how, span, many->desc.progress != NULL &&
-				many->desc.progress(many->desc.progress_user, iterations, residual,
-				now - many->columns[0].started) != 0, &open));
+		if (many->desc.progress != NULL && !cancelled && residual >= 0) {
+			cancelled = many->desc.progress(many->desc.progress_user, iterations, residual,
+					now - many->columns[0].started) != 0;
+		}
+		MBI_TRY(mbi_many_next_round(solver, call, stop, how, span, cancelled, &open));
 	}
 	for (c = 0; c < count; c++) {
 		merbit_solver *column = &many->columns[c];

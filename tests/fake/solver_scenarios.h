@@ -332,12 +332,13 @@ TEST_UNUSED static merbit_status eigenpairs(merbit_context *context) {
 
 /* One call launches all iterations of a solver except the first, and the host waits once for
  * fifty or more. The results are the same without conditional nodes, with a driver that refuses
- * them, and without graphs. Later solves reuse what was recorded until the values change. */
+ * them, without graphs, and on the user's stream where recording lacks a stream of its own.
+ * Later solves reuse what was recorded until the values change. */
 TEST_UNUSED static void solver_without_the_host(void **state) {
-  static const int drivers[] = {12040, 12030, 11000, 12040};
-  static const int recorded[] = {2, 1, 0, 1};
+  static const int drivers[] = {12040, 12030, 11000, 12040, 12040};
+  static const int recorded[] = {2, 1, 0, 1, 0};
   int32_t row_ptr[202], col_ind[603];
-  double values[603], b[201], x[4][201];
+  double values[603], b[201], x[5][201];
   merbit_view view;
   int row, col, k = 0, d;
   (void)state;
@@ -351,7 +352,7 @@ TEST_UNUSED static void solver_without_the_host(void **state) {
     b[row] = row % 7 - 2.5;
   }
   view = merbit_csr(201, 201, k, row_ptr, col_ind, values);
-  for (d = 0; d < 4; d++) {
+  for (d = 0; d < 5; d++) {
     merbit_solver_desc desc;
     merbit_solver *solver;
     merbit_solver_result result;
@@ -360,14 +361,19 @@ TEST_UNUSED static void solver_without_the_host(void **state) {
     fake_reset();
     cuda->driver_version = drivers[d];
     context = fake_context(NULL);
+    memset(&desc, 0, sizeof desc);
     if (d == 2) { /* as if it could not record */
       context->device.driver.graph_launch = NULL;
     } else if (d == 3) {
       cuda->calls.only = "cuGraphConditionalHandleCreate";
       cuda->calls.code = 801;
       cuda->calls.for_good = cuda->calls.fail_at = 1;
+    } else if (d == 4) {
+      assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+      assert_int_equal(context->device.driver.stream_create(&desc.stream, 0), 0);
+      mbi_device_leave(context);
+      context->device.driver.stream_create = NULL;
     }
-    memset(&desc, 0, sizeof desc);
     desc.method = MERBIT_SOLVER_CG;
     desc.vector_memory = MERBIT_MEMORY_HOST;
     desc.deterministic = 1; /* else measured times decide the rounding */
@@ -382,10 +388,10 @@ TEST_UNUSED static void solver_without_the_host(void **state) {
       assert_true(result.synchronizations <= result.iterations / MBI_SOLVE_ROUND_LEAST + 2);
       assert_true(cuda->waits - waits <= result.synchronizations + 2); /* b in, x out */
       assert_true(d > 0 || result.synchronizations == 1);
-      assert_true(d == 2 || cuda->launches - launches <
-                                20 + (again == 1 ? 0 : 4 * MBI_CG_LOOP_ITERATIONS));
+      assert_true(recorded[d] == 0 || cuda->launches - launches <
+                                          20 + (again == 1 ? 0 : 4 * MBI_CG_LOOP_ITERATIONS));
       assert_true(again == 1 || cuda->launches - launches > 2 * MBI_CG_LOOP_ITERATIONS);
-      assert_int_equal(cuda->graph_launches > graphs, d != 2);
+      assert_int_equal(cuda->graph_launches > graphs, recorded[d] != 0);
       assert_true(d > 0 || cuda->graph_launches - graphs == result.synchronizations);
       assert_true(cuda->graph_launches - graphs <= result.iterations / 5);
       assert_memory_equal(x[d], x[0], sizeof x[0]);
@@ -395,6 +401,11 @@ TEST_UNUSED static void solver_without_the_host(void **state) {
       }
     }
     CANNOT_TELL(merbit_solver_destroy(solver));
+    if (desc.stream != NULL) {
+      assert_int_equal(mbi_device_enter(context), MERBIT_OK);
+      assert_int_equal(context->device.driver.stream_destroy(desc.stream), 0);
+      mbi_device_leave(context);
+    }
     merbit_context_destroy(context);
     cuda->calls.failed = 0;
     fake_expect_clean();

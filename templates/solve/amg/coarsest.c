@@ -97,7 +97,7 @@ static int mbi_coarsest_symmetric(const double *m, int n, double least) {
   for (i = 0; i < n; i++) {
     for (j = 0; j < i; j++) {
       if (!(fabs(m[i * n + j] - m[j * n + i]) <=
-            least * sqrt(fabs(m[i * n + i] * m[j * n + j])))) {
+            least * sqrt(fabs(m[i * n + i])) * sqrt(fabs(m[j * n + j])))) {
         return 0;
       }
     }

@@ -51,11 +51,12 @@ MBI_INTERNAL int mbi_amg_reserve(mbi_amg_build *build, int task, int64_t entries
   if (room <= part->room) {
     return 1;
   }
+  part->failed = room > INT32_MAX ? MBI_AMG_TOO_MANY : MBI_AMG_NO_MEMORY;
   part->room = room > part->room + part->room / 2 ? room : part->room + part->room / 2;
-  part->failed = part->room > INT32_MAX ? MBI_AMG_TOO_MANY : MBI_AMG_NO_MEMORY;
   if (part->failed == MBI_AMG_TOO_MANY) {
     return 0;
   }
+  part->room = part->room < INT32_MAX ? part->room : INT32_MAX;
   col_ind = (int32_t *)mbi_allocate(build->context,
                                     (size_t)(part->room / build->group + 1) * sizeof *col_ind);
   if (build->valued) {
@@ -240,11 +241,12 @@ MBI_INTERNAL merbit_status mbi_amg_take(merbit_context *context, const merbit_vi
   memset(csr, 0, sizeof *csr);
   MBI_TRY(mbi_matrix_from_view(context, view, flags, &matrix));
   if (matrix->view.offset_type == MERBIT_INDEX_64) {
+    const int64_t nnz = matrix->view.nnz;
     merbit_matrix_destroy(matrix);
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "multigrid takes a matrix of at most 2^31 - 1 entries, but this one has "
                     "%" PRId64 "; use another preconditioner",
-                    view->nnz);
+                    nnz);
   }
   csr->rows = matrix->view.rows;
   csr->cols = matrix->view.cols;

@@ -28,6 +28,12 @@ static merbit_status mbi_solver_check_numbers(merbit_context *context,
                     "solver_desc.vectors is %d; use 1 to %d, or 0 for one", desc->vectors,
                     MBI_MANY_MOST);
   }
+  if (desc->reorder < -1 || desc->reorder > 1) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "solver_desc.reorder is %d; use 1 for always, -1 for never, or 0 for if it "
+                    "pays",
+                    desc->reorder);
+  }
   if (desc->vectors > 1 &&
       (desc->method != MERBIT_SOLVER_CG || desc->refine || desc->reorder > 0)) {
     return mbi_fail(

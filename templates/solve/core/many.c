@@ -37,8 +37,8 @@ static merbit_status mbi_many_check_call(merbit_solver *solver, int count,
   if (count == 0) {
     return MERBIT_OK;
   }
-  if (mbi_overlap(call->b, (uint64_t)(last * call->ldb + n) * size, call->x,
-                  (uint64_t)(last * call->ldx + n) * size)) {
+  if (n > 0 && mbi_overlap(call->b, (uint64_t)(last * call->ldb + n) * size, call->x,
+                           (uint64_t)(last * call->ldx + n) * size)) {
     return mbi_fail(solver->context, MERBIT_INVALID_ARGUMENT,
                     "merbit_solver_solve_many: b and x overlap; use two arrays");
   }
@@ -93,12 +93,13 @@ static merbit_status mbi_many_begin(merbit_solver *column, const mbi_many_call *
 }
 
 /* Checks convergence of the columns that still iterate. Sets *iterations to the most that any
- * column has run, and *residual to the largest residual. */
+ * column has run, and *residual to the largest residual, or to -1 if no column has one because
+ * all begin again with a scaled b. */
 static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *how,
                                           int *iterations, double *residual) {
   int c;
   *iterations = 0;
-  *residual = 0;
+  *residual = -1;
   for (c = 0; c < many->count; c++) {
     merbit_solver *column = &many->columns[c];
     const mbi_solve_state *state = &mbi_solve_checked(column)->state;
@@ -111,6 +112,7 @@ static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *h
       column->rhs_scale = -ilogb(state->b_most);
       stop[c] = MBI_SOLVE_ON;
       how[c] = MBI_MANY_SCALED;
+      continue;
     }
     found = mbi_solve_ratio(state, state->rr);
     *residual = found > *residual ? found : *residual;
@@ -119,8 +121,9 @@ static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *h
   return MERBIT_OK;
 }
 
-/* Begins the next round of the columns that still iterate, or stops them if `cancelled`. Sets
- * *open to the number of columns that continue. */
+/* Begins the next round of the columns that still iterate, or stops them if `cancelled`; those
+ * whose b was just scaled first need a round of their own. Sets *open to the number of columns
+ * that continue. */
 static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_many_call *call,
                                          int *stop, const int *how, int span, int cancelled,
                                          int *open) {
@@ -132,7 +135,7 @@ static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_
     if (stop[c] != MBI_SOLVE_ON) {
       continue;
     }
-    if (cancelled) {
+    if (cancelled && how[c] != MBI_MANY_SCALED) {
       stop[c] = MERBIT_STOP_CANCELLED;
       MBI_TRY(mbi_solve_on_gpu(column) ? MERBIT_OK : mbi_solve_residual(column, 0));
       continue;
@@ -151,7 +154,7 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
   merbit_solver *many = solver->many;
   double before = mbi_seconds();
   int stop[MBI_MANY_MOST], how[MBI_MANY_MOST];
-  int span = mbi_solve_first_round(many), open = count, done = 0, c;
+  int span = mbi_solve_first_round(many), open = count, done = 0, cancelled = 0, c;
   merbit_solver_result result;
   for (c = 0; c < many->count; c++) {
     merbit_solver *column = mbi_many_column(solver, c);
@@ -169,12 +172,11 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
     span = mbi_solve_next_round(iterations - done, now - before);
     done = iterations;
     before = now;
-    MBI_TRY(mbi_many_next_round(solver, call, stop, how, span,
-                                many->desc.progress != NULL &&
-                                    many->desc.progress(many->desc.progress_user, iterations,
-                                                        residual,
-                                                        now - many->columns[0].started) != 0,
-                                &open));
+    if (many->desc.progress != NULL && !cancelled && residual >= 0) {
+      cancelled = many->desc.progress(many->desc.progress_user, iterations, residual,
+                                      now - many->columns[0].started) != 0;
+    }
+    MBI_TRY(mbi_many_next_round(solver, call, stop, how, span, cancelled, &open));
   }
   for (c = 0; c < count; c++) {
     merbit_solver *column = &many->columns[c];

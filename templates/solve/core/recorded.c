@@ -29,7 +29,8 @@ MBI_INTERNAL void mbi_recorded_stream(merbit_solver *solver) {
 }
 
 static int mbi_recorded_can_record(const mbi_driver *driver) {
-  return driver->stream_begin_capture != NULL && driver->stream_end_capture != NULL &&
+  return driver->stream_create != NULL && driver->stream_destroy != NULL &&
+         driver->stream_begin_capture != NULL && driver->stream_end_capture != NULL &&
          driver->graph_instantiate != NULL && driver->graph_launch != NULL &&
          driver->graph_destroy != NULL && driver->graph_exec_destroy != NULL;
 }

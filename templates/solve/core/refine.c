@@ -41,13 +41,15 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
                                &solver->single_values));
   }
   for (k = 0; k < count; k++) {
-    ((float *)solver->single_values)[k] = (float)from[k];
-    if (fabs(from[k]) > FLT_MAX) {
+    if (!(fabs(from[k]) <= FLT_MAX)) {
       return mbi_fail(
           solver->context, MERBIT_NOT_SUPPORTED,
-          "values[%" PRId64 "] is %g, which f32 cannot represent; set %s to 0", k, from[k],
+          "values[%" PRId64 "] is %g, which f32 cannot represent or which is not finite; "
+          "set %s to 0",
+          k, from[k],
           solver->desc.refine ? "solver_desc.refine" : "preconditioner_desc.single");
     }
+    ((float *)solver->single_values)[k] = (float)from[k];
   }
   return MERBIT_OK;
 }
@@ -165,15 +167,34 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
   if (state->bb == 0 || state->ww <= goal) {
     return MERBIT_STOP_CONVERGED;
   }
-  if (last > 0 && state->ww > 0.25 * last) {
-    return MERBIT_STOP_STAGNATED;
-  }
   return solver->inner_iterations >= solver->desc.max_iterations ? MERBIT_STOP_CAP
+         : last > 0 && state->ww > 0.25 * last                   ? MERBIT_STOP_STAGNATED
                                                                  : MBI_SOLVE_ON;
 }
 
-/* Computes one correction and adds it to x. If there is none, sets *stop. */
-static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
+typedef struct mbi_refine_watch {
+  const merbit_solver *solver;
+  int cancelled; /* the user's callback has asked to stop */
+} mbi_refine_watch;
+
+/* Tells the user's callback of an iteration of a correction. Its residual, relative to the
+ * correction's right-hand side, becomes relative to b. */
+static int mbi_refine_progress(void *user, int iteration, double residual, double seconds) {
+  mbi_refine_watch *watch = (mbi_refine_watch *)user;
+  const merbit_solver *solver = watch->solver;
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+  (void)seconds; /* since the correction began */
+  watch->cancelled |=
+      solver->desc.progress(solver->desc.progress_user, solver->inner_iterations + iteration,
+                            residual * mbi_solve_ratio(state, state->ww),
+                            mbi_seconds() - solver->started) != 0;
+  return watch->cancelled;
+}
+
+/* Computes one correction, or a part of it if the user cancels, and adds it to x. If there is
+ * none, sets *stop. */
+static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch *watch,
+                                        int *stop) {
   merbit_solver *inner = solver->inner;
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double ratio = mbi_solve_ratio(state, state->ww);
@@ -185,6 +206,8 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   mbi_solver_reset(inner, entries > 0 ? solver->history + first : NULL, entries);
   inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
   inner->desc.max_iterations = solver->desc.max_iterations - first;
+  inner->desc.progress = solver->desc.progress != NULL ? mbi_refine_progress : NULL;
+  inner->desc.progress_user = watch;
   MBI_TRY(mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner)));
   MBI_TRY(mbi_solve_loop(inner, 1, &ended));
   done = mbi_solve_checked(inner)->state.iterations;
@@ -203,6 +226,7 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
 /* Corrects x until the solve ends, and sets *stop as mbi_solve_loop does. */
 MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
   const merbit_solver_desc *desc = &solver->desc;
+  mbi_refine_watch watch = {solver, 0};
   double last = 0;
   solver->inner_iterations = 0;
   *stop = MBI_SOLVE_ON;
@@ -215,11 +239,12 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
       return MERBIT_OK;
     }
     *stop = mbi_refine_decide(solver, last);
-    if (desc->progress != NULL &&
-        desc->progress(desc->progress_user, solver->inner_iterations,
-                       mbi_solve_ratio(state, state->ww),
-                       mbi_seconds() - solver->started) != 0 &&
-        *stop == MBI_SOLVE_ON) {
+    if (desc->progress != NULL && !watch.cancelled) {
+      watch.cancelled = desc->progress(desc->progress_user, solver->inner_iterations,
+                                       mbi_solve_ratio(state, state->ww),
+                                       mbi_seconds() - solver->started) != 0;
+    }
+    if (watch.cancelled && *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
     }
     if (*stop != MBI_SOLVE_ON) {
@@ -227,7 +252,7 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
     }
     solver->restarts += last > 0;
     last = state->ww;
-    MBI_TRY(mbi_refine_correct(solver, stop));
+    MBI_TRY(mbi_refine_correct(solver, &watch, stop));
     MBI_TRY(mbi_refine_residual(solver, 0));
     if (*stop != MBI_SOLVE_ON) {
       return MERBIT_OK;

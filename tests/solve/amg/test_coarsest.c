@@ -78,7 +78,29 @@ static void test_inverse(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Products of large diagonal entries exceed f64, and those of small ones vanish. */
+static void test_scales(void **state) {
+  static const double scales[] = {1, 1e160, 1e-160};
+  merbit_context *context = cpu_open(NULL, 1);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof scales / sizeof scales[0]; i++) {
+    const double s = scales[i];
+    bed_entry entries[] = {{0, 0, 2 * s}, {0, 1, s}, {1, 1, 3 * s}};
+    mbi_amg_csr a = bed_csr(context, 2, 2, entries, 3), inverse;
+    assert_int_equal(mbi_amg_invert(context, &a, 1e-12, &inverse), MERBIT_OK);
+    assert_true(fabs(inverse.values[0] * s - 1.0 / 2) < 1e-15);
+    assert_true(fabs(inverse.values[1] * s + 1.0 / 6) < 1e-15);
+    assert_true(fabs(inverse.values[2] * s) < 1e-15);
+    assert_true(fabs(inverse.values[3] * s - 1.0 / 3) < 1e-15);
+    mbi_amg_csr_release(context, &inverse);
+    mbi_amg_csr_release(context, &a);
+  }
+  merbit_context_destroy(context);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_inverse)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_inverse),
+                                     cmocka_unit_test(test_scales)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

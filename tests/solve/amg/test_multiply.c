@@ -240,9 +240,39 @@ static void test_threads(void **state) {
   merbit_context_destroy(four);
 }
 
+/* A part grows by half until it has as many entries as 32-bit offsets can index. */
+static void test_growth(void **state) {
+  static const struct {
+    int64_t used, room;
+    int failed;
+  } cases[] = {{INT64_C(1000000000), INT64_C(1500000000), MBI_AMG_NO_MEMORY},
+               {INT64_C(1500000000), INT32_MAX, MBI_AMG_NO_MEMORY},
+               {INT32_MAX - 1, INT32_MAX, MBI_AMG_NO_MEMORY},
+               {INT32_MAX, 0, MBI_AMG_TOO_MANY}};
+  cpu_memory memory;
+  merbit_context *context = cpu_open(&memory, 1);
+  mbi_amg_build *build = (mbi_amg_build *)calloc(1, sizeof *build);
+  mbi_amg_part *part = &build->parts[0];
+  size_t i;
+  (void)state;
+  build->context = context;
+  build->group = build->valued = 1;
+  memory.limit = 1 << 20;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    part->used = part->room = cases[i].used;
+    assert_int_equal(mbi_amg_reserve(build, 0, 0), 1);
+    assert_int_equal(mbi_amg_reserve(build, 0, 1), 0);
+    assert_int_equal(part->failed, cases[i].failed);
+    assert_true(cases[i].room == 0 || part->room == cases[i].room);
+  }
+  free(build);
+  merbit_context_destroy(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_products), cmocka_unit_test(test_sort),
-      cmocka_unit_test(test_galerkin), cmocka_unit_test(test_threads)};
+      cmocka_unit_test(test_galerkin), cmocka_unit_test(test_threads),
+      cmocka_unit_test(test_growth)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -382,6 +382,8 @@ static void test_many_refusals(void **state) {
   assert_int_equal(merbit_solver_solve_many(solver, 2, NULL, 0, NULL, 0, 0, m.results),
                    MERBIT_OK);
   assert_int_equal(m.results[1].stop, MERBIT_STOP_CONVERGED);
+  assert_int_equal(merbit_solver_solve_many(solver, 2, NULL, 5, NULL, 5, 0, m.results),
+                   MERBIT_OK); /* no two elements overlap */
   merbit_solver_destroy(solver);
   desc.vectors = 65;
   assert_int_equal(merbit_solver_create(context, &view, &desc, &solver),
@@ -410,10 +412,46 @@ static void test_many_refusals(void **state) {
   linear_free(&m.l);
 }
 
+/* A callback that cancels is first asked when residuals are known: vectors whose tiny b is
+ * scaled begin again, and keep their x. */
+static void test_many_scaled_cancel(void **state) {
+  linear l = linear_grid(10, 0, 2, 0);
+  const merbit_view view = linear_view(&l);
+  merbit_solver_desc desc = many_desc(MERBIT_PRECONDITIONER_JACOBI, 2);
+  merbit_solver_result results[2];
+  merbit_solver *solver;
+  double b[200], x[200];
+  watch w;
+  int i;
+  (void)state;
+  memset(&w, 0, sizeof w);
+  w.cancel_at = 1;
+  desc.tolerance = 1e-12;
+  desc.max_iterations = 3;
+  desc.progress = watch_progress;
+  desc.progress_user = &w;
+  for (i = 0; i < 200; i++) {
+    b[i] = 1e-250;
+    x[i] = 3e-250;
+  }
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve_many(solver, 2, b, 100, x, 100, 1, results), MERBIT_OK);
+  for (i = 0; i < 2; i++) {
+    assert_true(results[i].stop == MERBIT_STOP_CANCELLED || results[i].stop == MERBIT_STOP_CAP);
+    assert_true(results[i].iterations == 3 && results[i].residual > 0);
+  }
+  for (i = 0; i < 200; i++) {
+    assert_true(fabs(x[i]) > 1e-252 && fabs(x[i]) < 1e-247);
+  }
+  assert_int_equal(w.calls, 1);
+  merbit_solver_destroy(solver);
+  linear_free(&l);
+}
+
 #define MANY_CASES                                                                             \
   cmocka_unit_test(test_many_columns), cmocka_unit_test(test_many_bits),                       \
       cmocka_unit_test(test_many_again), cmocka_unit_test(test_many_stops),                    \
       cmocka_unit_test(test_many_limits), cmocka_unit_test(test_many_buffers),                 \
-      cmocka_unit_test(test_many_refusals)
+      cmocka_unit_test(test_many_refusals), cmocka_unit_test(test_many_scaled_cancel)
 
 #endif /* TEST_SOLVE_MANY_CASES_H */

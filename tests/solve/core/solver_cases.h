@@ -309,6 +309,14 @@ static void test_reorder(void **state) {
   s = solve_once(&l, &desc, x);
   check_converged(&l, &s, 1e-9, expected, x);
   assert_non_null(strstr(s.result.plan_description, "Cuthill-McKee"));
+  desc.reorder = 2;
+  s = solve_once(&l, &desc, x);
+  assert_int_equal(s.status, MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "solver_desc.reorder is 2; use 1");
+  desc.reorder = -2;
+  s = solve_once(&l, &desc, x);
+  assert_int_equal(s.status, MERBIT_INVALID_ARGUMENT);
+  desc.reorder = 1;
   desc.preconditioner = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
   s = solve_once(&l, &desc, x);
   assert_int_equal(s.status, MERBIT_NOT_SUPPORTED);
@@ -336,7 +344,8 @@ static void test_refine(void **state) {
   s = solve_once(&l, &desc, x);
   expect_stop(&s, MERBIT_STOP_CONVERGED, "1e-11");
   assert_true(s.result.restarts >= 1 && linear_residual(&l, x, 0) <= 1.01e-11);
-  assert_true(w.last_iteration == s.result.iterations && w.calls == s.result.restarts + 2);
+  assert_true(w.last_iteration == s.result.iterations); /* a call in each correction, too */
+  assert_int_equal(w.calls, 2 * s.result.restarts + 3);
   assert_true(s.history[0] == 1 && s.history[s.result.iterations] < 1e-10);
   assert_true(s.history[s.result.iterations] > 0 && s.history[s.result.iterations + 1] == 0);
   memset(&w, 0, sizeof w);
@@ -353,11 +362,16 @@ static void test_refine(void **state) {
   s = solve_once(&l, &desc, x);
   expect_stop(&s, MERBIT_STOP_CAP, "max_iterations = 40");
   assert_int_equal(s.result.iterations, 40);
+  memset(&w, 0, sizeof w);
+  desc.max_iterations = 1; /* too few to halve the residual, which is no stagnation */
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CAP, "max_iterations = 1");
   desc.max_iterations = 0;
   memset(&w, 0, sizeof w);
-  w.cancel_at = 2;
+  w.cancel_at = 2; /* during the first correction, which is added nevertheless */
   s = solve_once(&l, &desc, x);
   expect_stop(&s, MERBIT_STOP_CANCELLED, "");
+  assert_true(w.calls == 2 && s.result.iterations > 0 && s.result.residual < 1e-3);
   desc.progress = NULL;
   assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
   for (i = 0; i < l.nnz; i++) {
@@ -376,6 +390,12 @@ static void test_refine(void **state) {
   s = solve_once(&l, &desc, x);
   assert_int_equal(s.status, MERBIT_NOT_SUPPORTED);
   cpu_expect(context, MERBIT_NOT_SUPPORTED, "values[7]");
+  l.values[7] = NAN;
+  s = solve_once(&l, &desc, x);
+  assert_int_equal(s.status, MERBIT_NOT_SUPPORTED);
+  cpu_expect(context, MERBIT_NOT_SUPPORTED,
+             "values[7] is nan, which f32 cannot represent or "
+             "which is not finite; set solver_desc.refine to 0");
   linear_free(&l);
 }
 
