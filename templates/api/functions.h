@@ -149,7 +149,10 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix);
  * unless read_desc.keep_half is set. Patterns stay patterns. Integers of 2^53 and more (2^24 in
  * F32) become the nearest number, and the log says so. Compressed files, for example by gzip, are
  * refused: a callback can decompress them. Fails with MERBIT_INVALID_FILE, and the sentence names
- * the line and the text at fault. The format: Boisvert, Pozo, Remington, NISTIR 5935. */
+ * the line and the text at fault; with MERBIT_IO_ERROR if the file or the callback cannot be read,
+ * with MERBIT_TOO_LARGE beyond read_desc.max_rows or 2^31 - 1 columns, with MERBIT_NOT_SUPPORTED
+ * for a value_type of F16 or BF16, and with MERBIT_CANCELLED if read_desc.progress says so. The
+ * format: Boisvert, Pozo, Remington, NISTIR 5935. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -165,7 +168,9 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
  * which has the entries of the lower triangle. Values have enough digits to be read back bit for
  * bit. A file at `path` is written beside its target and then renamed, so a failure leaves the old
  * file in place. Symbolic links are followed, even to a target that does not exist. A target that
- * the caller has no right to write is refused. Values of F16 and BF16 are refused. */
+ * the caller has no right to write is refused. Fails with MERBIT_NOT_SUPPORTED for values of F16
+ * and BF16 and for arrays in GPU memory, with MERBIT_INVALID_MATRIX for a bad entry, and with
+ * MERBIT_IO_ERROR if the path or the callback cannot be written. */
 MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
                                                   const merbit_view *view, const char *path);
 MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
@@ -176,11 +181,16 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
 
 /* Prepares `view` for repeated products. `desc` may be NULL, which means all defaults. The arrays
  * of the view are borrowed and must stay unchanged until the plan is destroyed; OWNERSHIP in the
- * manual has the exceptions. Destroy the plan with merbit_plan_destroy. Fails with
- * MERBIT_INVALID_MATRIX if an array has a bad entry (unless plan_desc.unchecked is set), and with
- * MERBIT_NOT_SUPPORTED if the method does not support what the descriptor asks for. The first plan
- * of its kind compiles kernels, which takes some tenths of a second; later plans find them in the
- * cache. */
+ * manual has the exceptions. Arrays in GPU memory are read on the default stream: synchronise a
+ * non-blocking stream that writes them first. Destroy the plan with merbit_plan_destroy. The first
+ * plan of its kind compiles kernels, which takes some tenths of a second; later plans find them in
+ * the cache.
+ *
+ * Fails with MERBIT_INVALID_MATRIX if an array has a bad entry (unless plan_desc.unchecked is set),
+ * with MERBIT_INVALID_ARGUMENT if a field is out of range or contradicts another, with
+ * MERBIT_NOT_SUPPORTED if the method does not support what the descriptor asks for, with
+ * MERBIT_NO_DEVICE if it asks for a GPU that the context lacks, and with MERBIT_TOO_LARGE. If the
+ * GPU fails under AUTO, a plan of host arrays may be one for the CPU (SIDES in the manual). */
 MERBIT_API merbit_status merbit_plan_create(merbit_context *context, const merbit_view *view,
                                             const merbit_plan_desc *desc, merbit_plan **plan);
 /* Writes to *memory an upper bound of the memory that merbit_plan_create(context, view, desc)
@@ -199,7 +209,9 @@ MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const mer
  * MERBIT_MEMORY_DEFAULT means where the view's values were. No product of the plan may be running.
  * If a plan on CUDA stores its values in a shorter form (merbit_plan_describe says so) that the new
  * values do not fit, this call makes the plan general; captured graphs must then be captured again.
- * Fails if the view was a pattern. */
+ * Values in GPU memory are read on the default stream. The call is complete on return. After a
+ * failure the plan may have some of the new values: give it values again before the next product.
+ * Fails with MERBIT_INVALID_ARGUMENT if the view was a pattern. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
                                                    merbit_memory memory);
 /* Writes one line that says what the plan chose and why. Writes at most `size` bytes, always
@@ -245,8 +257,12 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace);
  * a plan if each has its own workspace. `stream` is a CUstream, or NULL for the default stream; the
  * CPU ignores it. On CUDA the call returns when the product is enqueued. It allocates nothing,
  * waits for nothing, and may be captured in a graph. Only host vectors (plan_desc.vector_memory
- * HOST) make it copy and wait. Fails if a pointer is NULL or in the wrong memory, or if x and y
- * overlap. */
+ * HOST) make it copy and wait.
+ *
+ * Fails with MERBIT_INVALID_ARGUMENT if x or y is NULL, if they overlap, if they are host memory
+ * and the plan expects GPU memory, if `workspace` belongs to another plan, or if the plan is for
+ * several vectors or has an epilogue. Not checked are GPU memory given to a plan on the CPU, and
+ * where alpha and beta are. */
 MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, const void *beta, void *y,
                                      void *stream);
@@ -264,17 +280,19 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 
 /* Computes the product of a plan with plan_desc.epilogue: y[row] becomes the epilogue's `result`
  * for row `row` of op(A) x, and sums[0] and sums[1] become its sums over all rows, which have the
- * same bits in every run. A sum without an expression becomes 0. alpha is 1 and beta is 0. All
- * arrays are where the plan computes: x, y, the epilogue's vectors (as long as y), `scalars`, the
- * two doubles at `sums`, and the int at `skip`. Only `vectors`, the array of the vectors'
- * addresses, is in host memory, and is read before the call returns. Everything else is read and
- * written when the product runs, not when it is enqueued. y must not overlap x or a vector; a
- * vector may be x.
+ * same bits in every run; on the CPU with the same number of threads. A sum without an expression
+ * becomes 0. alpha is 1 and beta is 0. All arrays are where the plan computes: x, y, the epilogue's
+ * vectors (as long as y), `scalars`, the two doubles at `sums`, and the int at `skip`. Only
+ * `vectors`, the array of the vectors' addresses, is in host memory, and is read before the call
+ * returns. Everything else is read and written when the product runs, not when it is enqueued. y
+ * must not overlap x or a vector; a vector may be x.
  *
  * `sums` may be NULL: then no sums are stored. `skip` may be NULL. If the int at `skip` is not 0,
  * the sums stay unchanged. y stays unchanged too if the epilogue has a `result`; otherwise y may be
  * overwritten by the product, which on CUDA runs in any case and takes its time. `workspace` and
- * `stream` are those of merbit_spmv. */
+ * `stream` are those of merbit_spmv. Fails with MERBIT_INVALID_ARGUMENT if the plan has no
+ * epilogue, if a pointer that it needs is NULL, if y overlaps x or a vector, or, on CUDA, if a
+ * pointer is in host memory or not aligned to its element. */
 MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
                                               const void *x, void *y,
                                               const void *const *vectors,
@@ -285,11 +303,13 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 
 /* Computes the PageRank of a link graph. Entry (i, j) of `graph` is an edge from i to j, and its
  * value is the weight, which is 1 in a pattern. The value type is F64 or F32. Weights must be
- * finite and not negative; otherwise the call fails with MERBIT_INVALID_MATRIX. The rank of
- * vertices without outgoing edges is distributed as teleports are, as in NetworkX. `ranks` is a
- * host array of graph->rows elements of the graph's value type. It receives ranks of at least 0
- * that add up to 1. `desc` and `result` may be NULL. The call returns MERBIT_OK however the
- * iteration ended; result->stop says how.
+ * finite and not negative. The rank of vertices without outgoing edges is distributed as teleports
+ * are, as in NetworkX. `ranks` is a host array of graph->rows elements of the graph's value type.
+ * It receives ranks of at least 0 that add up to 1. `desc` and `result` may be NULL. The call
+ * returns MERBIT_OK however the iteration ended; result->stop says how. Fails as merbit_plan_create
+ * does, with MERBIT_INVALID_MATRIX if the graph is not square or a weight is wrong, and with
+ * MERBIT_INVALID_ARGUMENT if a field is out of range, for example if a weight of `personalisation`
+ * or `start` is negative or all are zero.
  *
  * The method is the power method (the MERBIT paper, section 5.5.1). It is accelerated by
  * second-order Richardson iteration (Golub, Varga 1961) while the changes show that this pays,
@@ -306,10 +326,12 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
 /* Makes a solver of A x = b for the square matrix `view` of F64 or F32: its plan, vectors and
  * kernels. `desc` must name a method. The arrays of the view are borrowed and must stay unchanged
  * until the solver is destroyed; OWNERSHIP in the manual has the exceptions. Destroy the solver
- * with merbit_solver_destroy. Fails with MERBIT_INVALID_MATRIX if the preconditioner cannot be
- * made: the sentence names a zero on the diagonal (JACOBI, AMG), a block without an inverse
- * (BLOCK_JACOBI), a row with Inf or NaN (AMG), or the entry or row that keeps the matrix from being
- * symmetric positive definite (CHEBYSHEV, FSAI).
+ * with merbit_solver_destroy. Fails as merbit_plan_create does, with MERBIT_INVALID_MATRIX if the
+ * matrix is not square, with MERBIT_NOT_SUPPORTED for other types and for fields that exclude each
+ * other, and with MERBIT_INVALID_MATRIX if the preconditioner cannot be made: the sentence names a
+ * zero on the diagonal (JACOBI, AMG), a block without an inverse (BLOCK_JACOBI), a row with Inf or
+ * NaN (AMG), or the entry or row that keeps the matrix from being symmetric positive definite
+ * (CHEBYSHEV, FSAI).
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
  * computes. The diagonal and the norm of A are computed where its arrays are; the CPU inverts
@@ -332,12 +354,14 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
  * (zero for b = 0). The stop is MERBIT_STOP_NOT_FINITE also if x is too large or too small for its
  * type. `history` is a host array of history_size doubles: history[k] becomes the estimated
  * residual after k iterations. `history` and `result` may be NULL. On CUDA no number passes through
- * the host during the iterations. */
+ * the host during the iterations. Fails with MERBIT_INVALID_ARGUMENT if b or x is NULL or in the
+ * wrong memory, or if they overlap, and with MERBIT_CANCELLED if a CALLBACK says so. */
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
 /* Solves A x = b for `count` right-hand sides. Vector k of b begins at element k * ldb and that of
- * x at element k * ldx; ldb and ldx are at least view.rows. Everything else is as for
+ * x at element k * ldx; ldb and ldx are at least view.rows. From its first vector to its last, gaps
+ * included, b must not overlap x. Everything else is as for
  * merbit_solver_solve; start_from_x applies to all vectors. A solver with solver_desc.vectors
  * solves for that many at once: an iteration reads A once for all of them, but applies M to one
  * vector at a time. Each system has its own residual, stops on its own and then keeps its x, as if
@@ -404,7 +428,8 @@ MERBIT_API void merbit_preconditioner_destroy(merbit_preconditioner *preconditio
  * their vectors. `values` is a host array of eigen_desc.count doubles; it receives the eigenvalues
  * in the order of eigen_desc.which. `vectors` is NULL or a host array of as many vectors, one after
  * the other, each of view->rows elements of the matrix's type; it receives vectors of length 1.
- * `desc` and `result` may be NULL.
+ * `desc` and `result` may be NULL. Fails as merbit_plan_create does, with MERBIT_INVALID_MATRIX if
+ * the matrix is not square, and with MERBIT_INVALID_ARGUMENT if a field is out of range.
  *
  * Returns MERBIT_OK however the iteration ended: result->stop says how, and result->residuals how
  * accurate each pair is. Pairs that were not reached are NaN. A multiple eigenvalue is listed as

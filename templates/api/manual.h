@@ -471,16 +471,21 @@
  * NULL and leaves a sentence that names the value at fault. merbit_last_error gives the sentence of
  * the calling thread's last failure on a context. A later success does not clear that sentence, so
  * test the status of each call. merbit_context_create fills a merbit_error instead. If the context,
- * buffer, plan or solver of a call is NULL, the call returns MERBIT_INVALID_ARGUMENT and leaves no
- * sentence, because no context is known to hold it; a sentence that merbit_last_error gives after
- * such a call belongs to an earlier failure. Destroying NULL does nothing. merbit prints nothing
- * unless MERBIT_LOG is set, and never exits.
+ * buffer, plan, solver or preconditioner of a call is NULL, the call returns
+ * MERBIT_INVALID_ARGUMENT and leaves no sentence, because no context is known to hold it; a
+ * sentence that merbit_last_error gives after such a call belongs to an earlier failure. Destroying
+ * NULL does nothing. merbit prints nothing unless MERBIT_LOG is set, and never exits.
+ *
+ * Declarations name the statuses that tell of their own arguments. Beside these, any call that
+ * makes, changes or solves something may return MERBIT_OUT_OF_MEMORY and, on CUDA,
+ * MERBIT_DEVICE_OUT_OF_MEMORY, MERBIT_DEVICE_ERROR, MERBIT_DEVICE_LOST, MERBIT_NO_COMPILER and
+ * MERBIT_COMPILE_ERROR.
  *
  * DESCRIPTORS. Fill a descriptor with zeros first, as merbit_plan_defaults and its like do: zero
- * means the default, and later versions may add fields. Three fields have no default.
+ * means the default, and later versions may add fields. Four fields have no default.
  * merbit_solver_create needs a descriptor with `method` set, because no method suits every matrix.
- * MERBIT_SEMIRING_CUSTOM needs plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs
- * solver_desc.apply.
+ * merbit_preconditioner_create needs one with `kind` set. MERBIT_SEMIRING_CUSTOM needs
+ * plan_desc.operators. MERBIT_PRECONDITIONER_CALLBACK needs solver_desc.apply.
  *
  * OWNERSHIP. Contexts, matrices, buffers, plans, workspaces, solvers and preconditioners are yours
  * to destroy, in any order: each keeps alive what it was made from. The field `owner` of a
@@ -563,10 +568,11 @@
  * XDG_CACHE_HOME/merbit; else in ~/.cache/merbit; on Windows in %LOCALAPPDATA%/merbit/cache. An
  * empty cache_dir turns the disk cache off. The directory must belong to you, and nobody but you
  * and root (on Windows administrators and services) may have the right to write to any folder of
- * its path. Otherwise there is no disk cache, and merbit_context_info.cache_off_reason says why.
+ * its path, except above it to one with the sticky bit, such as /tmp. Otherwise there is no disk
+ * cache, and merbit_context_info.cache_off_reason says why.
  *
  * ENVIRONMENT. MERBIT_CACHE_DIR and MERBIT_NVRTC are described above. MERBIT_LOG, with any value,
  * writes log lines to stderr if no log callback is set. MERBIT_DUMP=DIR writes program texts,
- * compiler logs and cubins to DIR. Programs that run with raised privileges (setuid) ignore all
- * four.
+ * compiler logs and cubins to DIR. An empty variable counts as unset. On Linux and macOS, programs
+ * that run with raised privileges (setuid) ignore all four.
  */

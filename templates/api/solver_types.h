@@ -27,7 +27,8 @@ typedef struct merbit_pagerank_desc {
 typedef enum merbit_stop {
   MERBIT_STOP_CONVERGED = 0,  /* the tolerance is reached */
   MERBIT_STOP_CAP = 1,        /* max_iterations is reached, the tolerance is not */
-  MERBIT_STOP_CANCELLED = 2,  /* the progress callback asked for it */
+  MERBIT_STOP_CANCELLED = 2,  /* the progress callback asked for it; x of GMRES is then that of the
+                                 last restart */
   MERBIT_STOP_NOT_FINITE = 3, /* a number is Inf, NaN, or out of the range of its type */
   MERBIT_STOP_STAGNATED = 4,  /* rounding errors prevent further progress; tolerance not reached */
   MERBIT_STOP_BREAKDOWN = 5   /* the method would divide by zero or a number of the wrong sign */
@@ -144,8 +145,9 @@ typedef struct merbit_solver_desc {
   int vectors;                 /* CG without refine: number of right-hand sides for which
                                   merbit_solver_solve_many solves at once, up to 64, with one
                                   product for all. Each takes 5 or 6 vectors, and all together a
-                                  second plan. 0: 1 */
-  int refine;                  /* nonzero, F64 only: iterate in f32, correct by residuals in f64 */
+                                  second plan. Not with reorder = 1. 0: 1 */
+  int refine;                  /* nonzero, F64 only: iterate in f32, correct by residuals in f64.
+                                  Not with CALLBACK, reorder = 1, vectors above 1 or `singular` */
   int deterministic;           /* nonzero: equal bits in every run, as plan_desc.deterministic */
   int reorder;                 /* whether to reorder the matrix; b and x keep their order. 0: if it
                                   pays (for example for 60 expected solves of four million rows);

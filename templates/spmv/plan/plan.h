@@ -3,7 +3,7 @@
 #include "spmv/cpu/cpu.h"
 #include "spmv/stages/stages.h"
 
-/* Requests of the library's own iterations; all zero for a user's plan. */
+/* Requests of the library's own iterations and of merbit_dist.h; all zero for a user's plan. */
 typedef struct mbi_plan_making {
   int dual;          /* 1: the dual-buffer commit of MERBIT */
   const char *after; /* mbi_epilogue.after; NULL: none */
