@@ -31620,10 +31620,9 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
 				&solver->single_values));
 	}
 	for (k = 0; k < count; k++) {
-		if (!(fabs(from[k]) <= FLT_MAX)) {
+		if (fabs(from[k]) > FLT_MAX && fabs(from[k]) <= DBL_MAX) {
 			return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
-					"values[%" PRId64 "] is %g, which f32 cannot represent or which is not finite; "
-					"set %s to 0", k, from[k],
+					"values[%" PRId64 "] is %g, which f32 cannot represent; set %s to 0", k, from[k],
 					solver->desc.refine ? "solver_desc.refine" : "preconditioner_desc.single");
 		}
 		((float *)solver->single_values)[k] = (float)from[k];

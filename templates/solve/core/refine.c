@@ -31,7 +31,8 @@ static const mbi_step mbi_refine_steps[] = {
 };
 enum { MBI_REFINE_RESIDUAL_STEP = 0, MBI_REFINE_BLOCKS_STEP, MBI_REFINE_DOWN, MBI_REFINE_UP };
 
-/* Rounds values in host memory to f32, into solver->single_values. */
+/* Rounds values in host memory to f32, into solver->single_values. Inf and NaN stay, and end
+ * the solve or the making of a preconditioner. */
 static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *values) {
   const double *from = (const double *)values;
   const int64_t count = mbi_view_values(&solver->view);
@@ -41,12 +42,10 @@ static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *va
                                &solver->single_values));
   }
   for (k = 0; k < count; k++) {
-    if (!(fabs(from[k]) <= FLT_MAX)) {
+    if (fabs(from[k]) > FLT_MAX && fabs(from[k]) <= DBL_MAX) {
       return mbi_fail(
           solver->context, MERBIT_NOT_SUPPORTED,
-          "values[%" PRId64 "] is %g, which f32 cannot represent or which is not finite; "
-          "set %s to 0",
-          k, from[k],
+          "values[%" PRId64 "] is %g, which f32 cannot represent; set %s to 0", k, from[k],
           solver->desc.refine ? "solver_desc.refine" : "preconditioner_desc.single");
     }
     ((float *)solver->single_values)[k] = (float)from[k];

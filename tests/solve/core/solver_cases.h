@@ -390,12 +390,10 @@ static void test_refine(void **state) {
   s = solve_once(&l, &desc, x);
   assert_int_equal(s.status, MERBIT_NOT_SUPPORTED);
   cpu_expect(context, MERBIT_NOT_SUPPORTED, "values[7]");
-  l.values[7] = NAN;
+  l.values[7] = INFINITY;
   s = solve_once(&l, &desc, x);
   assert_int_equal(s.status, MERBIT_NOT_SUPPORTED);
-  cpu_expect(context, MERBIT_NOT_SUPPORTED,
-             "values[7] is nan, which f32 cannot represent or "
-             "which is not finite; set solver_desc.refine to 0");
+  cpu_expect(context, MERBIT_NOT_SUPPORTED, "that is not finite");
   linear_free(&l);
 }
 
