@@ -9,10 +9,21 @@ import table  # noqa: E402
 
 
 def reader(data):
-    """Yields every small file of the tests, after the two bytes that choose how it is read."""
+    """Yields every small file of the tests and a file of each kind, after the two bytes that choose how it is read."""
     texts = [path.read_bytes() for path in sorted(data.glob("*/*.mtx"))] + [text for _, text, _ in table.CASES]
     for index, text in enumerate(text for text in texts if len(text) <= 2000):
         yield bytes([0x20 + index % 2, index % 7]) + text
+        if b"complex" in text:
+            yield bytes([0x22 + index % 2, index % 7]) + text
+    for field, value in (("real", "2"), ("integer", "2"), ("complex", "2 0"), ("pattern", "")):
+        for symmetry in ("general", "symmetric", "skew-symmetric", "hermitian"):
+            kept = [(i, j) for j in (1, 2, 3) for i in (1, 2, 3)
+                    if symmetry == "general" or i > j or i == j and symmetry != "skew-symmetric"]
+            head = f"%%MatrixMarket matrix {{}} {field} {symmetry}\n3 3"
+            lines = [head.format("array")] + [value] * len(kept)
+            yield b"\x22\x05" + ("\n".join(lines) + "\n").encode()
+            lines = [f"{head.format('coordinate')} {len(kept)}"] + [f"{i} {j} {value}" for i, j in kept]
+            yield b"\x22\x05" + ("\n".join(lines) + "\n").encode()
 
 
 def arrays(_):

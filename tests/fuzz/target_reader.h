@@ -35,9 +35,15 @@ static int written_write(void *user, const void *data, size_t size) {
   return 0;
 }
 
+static int is_complex(const merbit_view *view) {
+  return view->value_type == MERBIT_C64 || view->value_type == MERBIT_C128;
+}
+
+/* Returns number i of the values; a complex value is two numbers. */
 static double value_at(const merbit_view *view, int64_t i) {
-  return view->value_type == MERBIT_F32 ? (double)((const float *)view->values)[i]
-                                        : ((const double *)view->values)[i];
+  return view->value_type == MERBIT_F32 || view->value_type == MERBIT_C64
+             ? (double)((const float *)view->values)[i]
+             : ((const double *)view->values)[i];
 }
 
 /* All NaNs are equal. */
@@ -53,10 +59,10 @@ static void require_same(const merbit_matrix *left, const merbit_matrix *right) 
   for (i = 0; i < a.nnz; i++) {
     REQUIRE(mbi_index_at(a.col_ind, a.index_type, i) ==
             mbi_index_at(b.col_ind, b.index_type, i));
-    if (a.values != NULL) {
-      const double x = value_at(&a, i), y = value_at(&b, i);
-      REQUIRE((isnan(x) && isnan(y)) || memcmp(&x, &y, sizeof x) == 0);
-    }
+  }
+  for (i = 0; a.values != NULL && i < (is_complex(&a) ? 2 : 1) * a.nnz; i++) {
+    const double x = value_at(&a, i), y = value_at(&b, i);
+    REQUIRE((isnan(x) && isnan(y)) || memcmp(&x, &y, sizeof x) == 0);
   }
 }
 
@@ -86,7 +92,8 @@ static void fuzz_reader(const uint8_t *data, size_t size) {
     return;
   }
   memset(&desc, 0, sizeof desc);
-  desc.value_type = data[0] & 1 ? MERBIT_F32 : MERBIT_F64;
+  desc.value_type = data[0] & 2 ? (data[0] & 1 ? MERBIT_C64 : MERBIT_C128)
+                                : (data[0] & 1 ? MERBIT_F32 : MERBIT_F64);
   desc.max_rows = data[0] & 0xE0 ? 20000 : 0; /* millions of empty rows take time */
   t.step = 1 + data[1];
   t.data = data + 2;
