@@ -19,11 +19,11 @@ def reader(data):
         for symmetry in ("general", "symmetric", "skew-symmetric", "hermitian"):
             kept = [(i, j) for j in (1, 2, 3) for i in (1, 2, 3)
                     if symmetry == "general" or i > j or i == j and symmetry != "skew-symmetric"]
+            values = [value.replace("0", "0" if i == j else "3") for i, j in kept]
             head = f"%%MatrixMarket matrix {{}} {field} {symmetry}\n3 3"
-            lines = [head.format("array")] + [value] * len(kept)
-            yield b"\x22\x05" + ("\n".join(lines) + "\n").encode()
-            lines = [f"{head.format('coordinate')} {len(kept)}"] + [f"{i} {j} {value}" for i, j in kept]
-            yield b"\x22\x05" + ("\n".join(lines) + "\n").encode()
+            entries = [f"{i} {j} {v}" for (i, j), v in zip(kept, values)]
+            for lines in [head.format("array"), *values], [f"{head.format('coordinate')} {len(kept)}", *entries]:
+                yield b"\x22\x05" + ("\n".join(lines) + "\n").encode()
 
 
 def arrays(_):

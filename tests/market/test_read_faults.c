@@ -155,6 +155,77 @@ static void test_faults(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Writes a 3 x 3 file with all entries that its kind has, and a fault in number `bad`; none if
+ * `bad` is -1. `imaginary`: the fault is an imaginary part on a Hermitian diagonal. Returns the
+ * number of entries, or 0 if entry `bad` cannot have that fault. */
+static int write_kind(char *text, size_t size, int array, const char *field,
+                      const char *symmetry, int bad, int imaginary) {
+  const int general = strcmp(symmetry, "general") == 0, skew = symmetry[1] == 'k';
+  const int complex = strcmp(field, "complex") == 0, pattern = strcmp(field, "pattern") == 0;
+  const int all = general ? 9 : skew ? 3 : 6;
+  int row, col, k = 0, suits = 1;
+  size_t at = (size_t)snprintf(text, size, "%%%%MatrixMarket matrix %s %s %s\n3 3",
+                               array ? "array" : "coordinate", field, symmetry);
+  at += (size_t)(array ? snprintf(text + at, size - at, "\n")
+                       : snprintf(text + at, size - at, " %d\n", all));
+  for (col = 1; col <= 3; col++) {
+    for (row = general ? 1 : col + skew; row <= 3; row++, k++) {
+      const int wrong = k == bad;
+      suits &= !wrong || !imaginary || row == col;
+      if (!array) {
+        at += (size_t)snprintf(text + at, size - at, "%d %d%s", row, wrong && pattern ? 4 : col,
+                               pattern ? "" : " ");
+      }
+      if (!pattern) {
+        at += (size_t)snprintf(text + at, size - at, "%s", wrong && !imaginary ? "x" : "2");
+      }
+      if (complex) {
+        at += (size_t)snprintf(text + at, size - at, " %d", wrong || row != col ? 3 : 0);
+      }
+      at += (size_t)snprintf(text + at, size - at, "\n");
+    }
+  }
+  return suits ? all : 0;
+}
+
+/* A fault in any entry of any kind of file is refused, and the sentence names its line. */
+static void test_every_line(void **state) {
+  static const char *const fields[] = {"real", "integer", "complex", "pattern"};
+  static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric",
+                                           "hermitian"};
+  merbit_context *context = cpu_open(NULL, 1);
+  char text[512], piece[24];
+  int kind, refused = 0;
+  (void)state;
+  for (kind = 0; kind < 64; kind++) {
+    const int array = kind & 1, imaginary = kind >> 5;
+    const char *field = fields[kind >> 1 & 3], *symmetry = symmetries[kind >> 3 & 3];
+    const int hermitian = symmetry[0] == 'h' && field[0] == 'c';
+    merbit_matrix *m;
+    int bad, all;
+    if ((field[0] == 'p' && (array || symmetry[1] == 'k' || symmetry[0] == 'h')) ||
+        (imaginary && !hermitian)) {
+      continue;
+    }
+    all = write_kind(text, sizeof text, array, field, symmetry, -1, 0);
+    assert_int_equal(read_block(context, text, strlen(text), NULL, &m), MERBIT_OK);
+    merbit_matrix_destroy(m);
+    for (bad = 0; bad < all; bad++) {
+      merbit_status status;
+      if (write_kind(text, sizeof text, array, field, symmetry, bad, imaginary) > 0) {
+        (void)snprintf(piece, sizeof piece, "line %d: ", 3 + bad);
+        status = read_block(context, text, strlen(text), NULL, &m);
+        assert_failed(context, text, status, INVALID, piece, &m);
+        status = read_stream(context, text, strlen(text), 1, NULL, &m);
+        assert_failed(context, text, status, INVALID, piece, &m);
+        refused++;
+      }
+    }
+  }
+  assert_int_equal(refused, 2 * 3 * (9 + 6 + 3 + 6) + 9 + 6 + 2 * 3);
+  merbit_context_destroy(context);
+}
+
 static void test_zero_bytes(void **state) {
   static const char in_data[] = G "2 2 1\n1 1\0 1\n", in_comment[] = G "%a\0b\n2 2 1\n1 1 1\n";
   merbit_context *context = cpu_open(NULL, 1);
@@ -249,9 +320,8 @@ static void test_arguments(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_faults),
-      cmocka_unit_test(test_zero_bytes),
-      cmocka_unit_test(test_sources_fail),
+      cmocka_unit_test(test_faults),     cmocka_unit_test(test_every_line),
+      cmocka_unit_test(test_zero_bytes), cmocka_unit_test(test_sources_fail),
       cmocka_unit_test(test_arguments),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
