@@ -313,7 +313,7 @@ MUTATIONS = [
      "solve_core_solver"),
     ("mbi_refine_progress", "solver->inner_iterations + iteration", "iteration",
      "each correction counts its iterations from 0", "solve_core_solver"),
-    ("mbi_refine_progress", "watch->cancelled |=", "watch->cancelled = 0; (void)", "a cancelled correction is followed by another",
+    ("mbi_refine_progress", "watch->cancelled |=", "watch->cancelled &=", "a cancelled correction is followed by another",
      "solve_core_solver"),
     ("mbi_refine_decide", "state->ww > 0.25 * last", "state->ww > 0", "one correction is enough", "solve_core_solver"),
     ("mbi_refine_round_host", "&& fabs(from[k]) <= DBL_MAX", "", "Inf is a number beyond f32", "solve_core_solver"),
