@@ -55,11 +55,14 @@ static int bench_read_dump(const char *path, bench_matrix *m) {
 
 static int bench_read_market(merbit_context *context, const char *path, bench_matrix *m) {
   merbit_matrix *read = NULL;
+  merbit_read_desc desc;
   merbit_view view;
   char message[MERBIT_MESSAGE_SIZE];
   struct stat status;
   double seconds = mbi_seconds();
-  if (merbit_matrix_read_file(context, path, NULL, &read) != MERBIT_OK) {
+  memset(&desc, 0, sizeof desc);
+  desc.value_type = MERBIT_F64; /* complex values are refused */
+  if (merbit_matrix_read_file(context, path, &desc, &read) != MERBIT_OK) {
     (void)merbit_last_error(context, message, sizeof message);
     bench_die("%s", message);
   }

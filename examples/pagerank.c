@@ -89,14 +89,15 @@ static int find_top(const double *ranks, int64_t n, int64_t *top) {
 
 static void print_name(FILE *names, int64_t vertex) {
   char line[256];
-  int64_t left = vertex + 1;
+  int64_t left = vertex;
+  int c = 0;
   if (names != NULL) {
     rewind(names);
-    while (left > 0 && fgets(line, sizeof line, names) != NULL) {
-      left--;
+    while (left > 0 && (c = getc(names)) != EOF) {
+      left -= c == '\n';
     }
   }
-  if (left == 0) {
+  if (names != NULL && left == 0 && fgets(line, sizeof line, names) != NULL) {
     printf("%.*s\n", (int)strcspn(line, "\r\n"), line);
   } else {
     printf("vertex %lld\n", (long long)vertex + 1);

@@ -167,20 +167,25 @@ static int run(job *j) {
   merbit_error error;
   merbit_solver_desc desc;
   merbit_solver_result result;
+  merbit_read_desc read;
   merbit_view view;
   int alike;
   memset(&desc, 0, sizeof desc);
+  memset(&read, 0, sizeof read);
+  read.value_type = MERBIT_F64;
   if (merbit_context_create(NULL, &j->context, &error) != MERBIT_OK) {
     (void)fprintf(stderr, "solve: %s\n", error.message);
     return 1;
   }
-  if (merbit_matrix_read_file(j->context, j->path, NULL, &j->matrix) != MERBIT_OK) {
+  if (merbit_matrix_read_file(j->context, j->path, &read, &j->matrix) != MERBIT_OK) {
     return fail(j, "reading the matrix");
   }
   view = merbit_matrix_view(j->matrix);
   if (view.rows != view.cols || view.offset_type != MERBIT_INDEX_32) {
-    (void)fprintf(stderr, "solve: %s is %lld x %lld; a system needs a square matrix\n", j->path,
-                  (long long)view.rows, (long long)view.cols);
+    (void)fprintf(stderr,
+                  "solve: %s is %lld x %lld with %lld entries; this program takes square "
+                  "matrices of at most 2^31 - 1 entries\n",
+                  j->path, (long long)view.rows, (long long)view.cols, (long long)view.nnz);
     return 1;
   }
   j->ones = (double *)malloc(((size_t)view.rows + 1) * sizeof *j->ones);

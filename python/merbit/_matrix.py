@@ -119,7 +119,7 @@ class Source:
         self.plans: dict[Any, _core.Plan] = {}
         self.recent: Optional[_core.Plan] = None
         self.products: dict[str, dict[type, Any]] = {operation: {} for operation in OPERATIONS}
-        self.solver: Optional[tuple[Any, threading.Lock, _core.Solver, Any]] = None
+        self.solver: Optional[tuple[Any, threading.Lock, _core.Solver, Any, Any]] = None
         self.libraries: set[Library] = set()  # those whose GPU arrays have been multiplied
         self.lock = threading.RLock()
 
@@ -336,7 +336,7 @@ class Matrix:
         getter = operand.library.stream_getter(place) if operand.library is not None else None
         if stream is None and getter is not None:
             stream = getter()
-        for xs, ys, count in self._shares(operand, y, vector_type, column_major):
+        for xs, ys, count in self._shares(operand, y, vector_type):
             order = ROW_MAJOR if count > 1 and not column_major else COLUMN_MAJOR
             plan = self._source.plan(self._operation, vector_type, operand.device == HOST, count, order)
             plan.multiply(xs, ys, self._scalar(alpha), self._scalar(beta), stream)
@@ -381,7 +381,7 @@ class Matrix:
         library = library_of(out)
         return out if library is None else library.plain(out)
 
-    def _shares(self, x: Operand, y: Any, vector_type: int, column_major: bool) -> Iterator[tuple[Any, Any, int]]:
+    def _shares(self, x: Operand, y: Any, vector_type: int) -> Iterator[tuple[Any, Any, int]]:
         """Cuts x and y into parts for one product each: (part of x, part of y, number of vectors)."""
         most = MOST_VECTORS if self._source.takes_several(vector_type) else 1
         parts = -(-x.vectors // most)
@@ -392,10 +392,13 @@ class Matrix:
                 columns = slice(x.vectors * part // parts, x.vectors * (part + 1) // parts)
                 yield x.array[:, columns], y[:, columns], columns.stop - columns.start
         else:
+            _, _, shape, strides = _core.inspect(y, "out")
+            if shape != (self.shape[0], parts):
+                raise bad_argument(f"out has shape {shape}; for this x it must have shape {(self.shape[0], parts)}")
             for column in range(parts):
                 part = _adjacent(y[:, column])
                 yield _adjacent(x.array[:, column]), part, 1
-                if not column_major:
+                if strides[0] != numpy.dtype(NAMES[vector_type]).itemsize:
                     y[:, column] = part
 
     def _check_device(self, device: int) -> None:

@@ -122,7 +122,7 @@ def _solver(
     source: Source, method: int, options: dict[str, Any], M: Any, library: Library, device: int
 ) -> tuple[threading.Lock, _core.Solver]:
     """Returns the solver that the matrix keeps, locked, if it fits; else a new one."""
-    # The kept solver holds M's function and the near-null-space, so that no other object can have their identity.
+    # M and the near-null-space are kept with the solver, so that no other object can have their identity.
     given = options["near_nullspace"]
     named = {**options, "near_nullspace": id(given)}
     key = (method, device, tuple(named.items()), None if M is None else id(M), library.name)
@@ -159,7 +159,7 @@ def _solver(
         )
         lock = threading.Lock()
         lock.acquire()
-        source.solver = (key, lock, solver, given)
+        source.solver = (key, lock, solver, given, M)
         return lock, solver
 
 
@@ -196,11 +196,11 @@ def _solve(method: str, A: Any, b: Any, x0: Any, M: Any, progress: Progress, **o
             if several:
                 results = solver.solve_many(b, x, shape[1], x0 is not None, report)
                 return x.T, _info_of(results)
-            history = numpy.full((max(options["max_iterations"], 0) or 20000) + 1, numpy.nan)
+            history = numpy.zeros((max(options["max_iterations"], 0) or 20000) + 1)  # takes memory where it is written
             result = solver.solve(b, x, x0 is not None, history, report)
     finally:
         lock.release()
-    return x, SolveInfo(**_named(result, history=history[: result["iterations"] + 1]))
+    return x, SolveInfo(**_named(result, history=history[: result["iterations"] + 1].copy()))
 
 
 def _info_of(results: list[dict[str, Any]]) -> SolveInfo:
@@ -445,7 +445,7 @@ def pagerank(
                 raise bad_argument(f"personalisation names vertex {vertex} of {rows}")
             personalisation[vertex] = weight
     ranks = numpy.empty(rows, name)
-    history = numpy.full(max(max_iterations, 0) or 1000, numpy.nan)
+    history = numpy.zeros(max(max_iterations, 0) or 1000)
     result = _core.pagerank(
         source.context._core,
         source.view,
@@ -460,7 +460,7 @@ def pagerank(
         unaccelerated,
         _callback(progress),
     )
-    return ranks, PageRankInfo(**_named(result, history=history[: result["iterations"]]))
+    return ranks, PageRankInfo(**_named(result, history=history[: result["iterations"]].copy()))
 
 
 def _host(array: Any) -> Any:

@@ -118,7 +118,11 @@ def test_several_vectors_one_by_one(sparse, random, order):
     X = numpy.asarray(numbers(random, (24, 3), "complex128"), order=order)
     Y = numpy.asarray(numbers(random, (30, 3), "complex128"), order=order)
     close(merbit.csr(S) @ X, S @ X, "complex128")
-    close(merbit.csr(S).multiply(X, Y.copy(order), alpha=2, beta=1j), 2 * (S @ X) + 1j * Y, "complex128")
+    for other in "CF":  # the order of the result is its own
+        close(merbit.csr(S).multiply(X, Y.copy(other), alpha=2, beta=1j), 2 * (S @ X) + 1j * Y, "complex128")
+    for shape in (30, 4), (31, 3), (30, 3, 1), (30,):
+        with pytest.raises(ValueError, match="out has"):
+            merbit.csr(S).multiply(X, numpy.zeros(shape, "complex128"))
     narrow, X = sparse(30, 24, "float32"), numpy.asarray(random.random((24, 3)), order=order)
     close(merbit.csr(narrow) @ X, narrow.astype("float64") @ X, "float64")
     A = merbit.csr(narrow.astype("float64"), semiring="max_times")

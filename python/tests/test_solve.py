@@ -3,6 +3,7 @@
 import signal
 import threading
 import time
+import weakref
 
 import numpy
 import pytest
@@ -32,6 +33,20 @@ def test_solvers(random, method, dtype):
     assert more.iterations < info.iterations
     x, info = method(S, b, max_iterations=2)
     assert info.stop == "cap" and info.iterations == 2 and not info.converged
+
+
+def test_forgotten_preconditioners(random):
+    """The matrix keeps M with the solver that applies it, so that no later M can be taken for it."""
+    S, b = laplacian(400), random.random(400)
+    A = merbit.csr(S, context=merbit.Context("cpu"))
+    steps, M = {}, None
+    for kind in ["jacobi", "fsai", "chebyshev"] * 3:
+        last, M = M, merbit.Preconditioner(A, kind)
+        found = merbit.cg(A, b, M=M)[1].iterations
+        assert steps.setdefault(kind, found) == found and (last is None or last() is None)
+        M = weakref.ref(M)
+        assert M() is not None
+    assert len(set(steps.values())) == 3
 
 
 def test_options_of_solvers(random):

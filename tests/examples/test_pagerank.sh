@@ -25,3 +25,7 @@ if "$1" "$work/none.mtx" >"$work/output" 2>"$work/errors"; then
   exit 1
 fi
 grep -q 'none.mtx' "$work/errors" || { cat "$work/errors"; exit 1; }
+printf '%%%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n' >"$work/two.mtx"
+{ head -c 400 /dev/zero | tr '\0' a; printf '\nsecond\n'; } >"$work/two.names"
+MERBIT_CACHE_DIR="$work/cache" "$1" "$work/two.mtx" "$work/two.names" >"$work/output"
+grep -q '^ *1\..*% *second$' "$work/output" || { echo "a long name shifts the others"; cat "$work/output"; exit 1; }

@@ -37,6 +37,9 @@ grep -q 'not symmetric; GMRES(30), preconditioner: jacobi' "$work/gmres"
 off "$work/gmres" 1e-8
 if "$1" "$work/none.mtx" 2>"$work/errors"; then echo "a missing file was accepted"; exit 1; fi
 grep -q 'none.mtx' "$work/errors"
+printf '%%%%MatrixMarket matrix coordinate complex general\n2 2 2\n1 1 1 1\n2 2 1 1\n' >"$work/complex.mtx"
+if "$1" "$work/complex.mtx" 2>"$work/errors"; then echo "a complex matrix was accepted"; exit 1; fi
+grep -q 'the field is complex' "$work/errors"
 if "$1" "$root/tests/data/mtx/ash219.mtx" 2>"$work/errors"; then echo "a tall matrix was accepted"; exit 1; fi
 grep -q '219 x 85' "$work/errors"
 if "$1" 2>"$work/errors"; then echo "no matrix was accepted"; exit 1; fi
