@@ -1481,6 +1481,7 @@ MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const mer
  * MERBIT_MEMORY_DEFAULT means where the view's values were. No product of the plan may be running.
  * If a plan on CUDA stores its values in a shorter form (merbit_plan_describe says so) that the new
  * values do not fit, this call makes the plan general; captured graphs must then be captured again.
+ * So they must if the plan reads the view's array in GPU memory and new values are elsewhere.
  * Values in GPU memory are read on the default stream. The call is complete on return. After a
  * failure the plan may have some of the new values: give it values again before the next product.
  * Fails with MERBIT_INVALID_ARGUMENT if the view was a pattern. */
@@ -3665,7 +3666,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "b9d34a2ccb3d34219d71cfd95fa0cecc1fee282f47f740ae059fe8fc976ea7a2"
+#define MBI_KERNEL_HASH "5b5dbecd99df75947a922fec2b9ec31713e9db04d6cd53e8f4711b351e56141c"
 
 typedef struct mbi_source {
 	const char *name;
@@ -10251,15 +10252,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return against |\n"
 "(mbk_forms_bits(values, k, wide) != mbk_forms_bits(values, 0, wide) ? MBK_FORM_EQUAL\n: 0);\n"
 "}\n\n\n\n\n\nMBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {\n"
-"return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);\n}\n\n\n"
-"MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {\n"
-"mbk_u32 at = mbk_forms_slot(key);\nfor (int i = 0; i < MBK_KEYS_TRIES; i++) {\n"
-"const mbk_u64 there = mbk_atomic_swap_if(keys + at, 0ull, key);\n"
-"if (there == 0 || there == key) {\nreturn there == 0;\n}\nat = (at + 1) % MBK_KEYS;\n}\n"
-"return true;\n}\n\n\n\n"
+"return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);\n}\n\n\n\n\n"
 "MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {\n"
-"return key == 0 ||\n",
-"(mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);\n}\n#endif\n"}},
+"mbk_u32 at = mbk_forms_slot(key);\nfor (int i = 0; i < MBK_KEYS_TRIES && key != 0; i++) {\n"
+"const mbk_u64 there = mbk_atomic_swap_if(keys + at, 0ull, key);\n"
+"if (there == 0 || there == key) {\n"
+"return there == 0 && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST;\n}\n"
+"at = (at + 1) % MBK_KEYS;\n}\nreturn true;\n}\n#endif\n"}},
 {"spmv/stages/value_groups.cu", {
 "\n\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n"
 "#include \"spmv/stages/value_forms.cuh\"\n\n"
@@ -21521,6 +21520,15 @@ static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
 	return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
 
+static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
+	const mbi_merge_path *p = mbi_merge_path_of(plan);
+	const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
+			threads = (unsigned)p->threads;
+	const unsigned warps = threads / 32;
+	return threads * (unsigned)p->steps * 2 + 2 * warps * size +
+			(adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
+}
+
 static merbit_status mbi_merge_size(merbit_plan *plan) {
 	mbi_merge_path *p = mbi_merge_path_of(plan);
 	const int block_threads = plan->desc.block_threads;
@@ -21538,6 +21546,12 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
 				"multiples of %d up to %d, and multiples of 32 up to 1024",
 				p->steps, p->threads, p->pack, MBI_MERGE_STEPS);
 	}
+	if (mbi_merge_shared(plan, 1) > MBI_SHARED_WITHOUT_ASKING) {
+		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+				"plan_desc.tuning: steps is %d and plan_desc.block_threads %d, for which a block needs "
+				"%u bytes of shared memory, more than %d; lower either",
+				p->steps, p->threads, mbi_merge_shared(plan, 1), MBI_SHARED_WITHOUT_ASKING);
+	}
 	if (rounds < 0 || rounds > MBI_MERGE_ROUNDS) {
 		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
 				"plan_desc.tuning: rounds is %d; a block takes 1 to %d chunks of the merge path",
@@ -21552,15 +21566,6 @@ static merbit_status mbi_merge_size(merbit_plan *plan) {
 	p->rounds = rounds != 0 ? rounds : mbi_merge_rounds(plan);
 	p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
 	return MERBIT_OK;
-}
-
-static unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
-	const mbi_merge_path *p = mbi_merge_path_of(plan);
-	const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
-			threads = (unsigned)p->threads;
-	const unsigned warps = threads / 32;
-	return threads * (unsigned)p->steps * 2 + 2 * warps * size +
-			(adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
 }
 
 static void mbi_merge_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
@@ -23417,6 +23422,7 @@ static merbit_status mbi_bsr_take_values(merbit_plan *plan) {
 				"view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
 				"give device pointers, or MERBIT_MEMORY_HOST", view->values);
 	}
+	MBI_TRY(mbi_types_check_address(context, "view.values", plan->type, view->values));
 	csr->values = mbi_device_address(view->values);
 	return MERBIT_OK;
 }
@@ -27362,6 +27368,9 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
 	memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
 	fresh.desc.changing_values = 1;
 	fresh.making.dots = mbi_scan_dot_parts(plan) > 0;
+	if (plan->method == MERBIT_METHOD_SCAN && !mbi_scan_of(plan)->whole) {
+		fresh.tuning[MBI_KNOB_SCAN_STEPS] = mbi_scan_of(plan)->steps;
+	}
 	fresh.device.form = MBI_VALUES_GENERAL;
 	fresh.device.table = 0;
 	fresh.device.values = values;
@@ -29032,9 +29041,11 @@ static void mbi_vector_move_host(merbit_plan *plan, int restore, const void *fro
 	mbi_reorder_run(plan, &call);
 }
 
-static merbit_status mbi_vector_check_address(merbit_context *context, const char *name,
+static merbit_status mbi_vector_check_address(const merbit_plan *plan, const char *name,
 		const void *pointer) {
-	return mbi_device_owns(context, pointer) ? MERBIT_OK : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+	return mbi_device_owns(plan->context, pointer)
+			? mbi_types_check_address(plan->context, name, mbi_plan_accumulator(plan), pointer)
+			: mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
 			"%s: %p is host memory, but the plan computes on CUDA; use a "
 			"merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST", name, pointer);
 }
@@ -29045,8 +29056,8 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
 	const mbi_devptr source = mbi_device_address(from), target = mbi_device_address(to);
 	merbit_status status;
 	MBI_TRY(mbi_device_enter(context));
-	status = mbi_vector_check_address(context, name, from);
-	if (status == MERBIT_OK) { status = mbi_vector_check_address(context, name, to); }
+	status = mbi_vector_check_address(plan, name, from);
+	if (status == MERBIT_OK) { status = mbi_vector_check_address(plan, name, to); }
 	if (status == MERBIT_OK) {
 		status = plan->reorder.order == NULL ? mbi_device_copy_async(context, target, source,
 				(size_t)count * mbi_type_size(mbi_plan_accumulator(plan)), stream)

@@ -160,7 +160,8 @@ typedef struct merbit_dist_solver_desc {
 /* How merbit_dist_solve or merbit_dist_pagerank ended. The same on all ranks except for the
  * time. */
 typedef struct merbit_dist_result {
-  merbit_stop stop; /* CONVERGED, CAP, NOT_FINITE or BREAKDOWN */
+  merbit_stop stop; /* CONVERGED, CAP, NOT_FINITE, STAGNATED or BREAKDOWN. NOT_FINITE also if
+                       ||b||^2 is too large or too small for f64: then scale b */
   int iterations;
   double residual;           /* solve: ||b - A x|| / ||b|| in the 2-norm, recomputed from x.
                                 pagerank: the L1 norm of the last change */
@@ -636,6 +637,7 @@ typedef struct mbi_dist_ranks {
   merbit_context *context;
   merbit_exchange exchange;
   int64_t *to, *from; /* a number for each rank */
+  int *broken;        /* becomes 1 when the exchange fails; or NULL */
 } mbi_dist_ranks;
 
 struct merbit_dist {
@@ -647,6 +649,7 @@ struct merbit_dist {
   size_t element;   /* its bytes */
   int pattern, whole_rows;
   int broken; /* 1: the exchange has failed, and no later call can work */
+  int mixed;  /* 1: an update of the values failed on some rank after others had begun */
   int64_t nnz;
   uint64_t *is_halo;     /* a bit for each entry of the view: multiplied after the exchange */
   uint64_t *is_diagonal; /* a bit for each entry of the view */
@@ -661,6 +664,7 @@ struct merbit_dist {
   /* Arrays where the operator computes. A boundary product reads `used` own elements of x (0
    * unless whole_rows is set), then the halo; all of it is in halo_x. */
   int64_t used;
+  const void *known_x, *known_y; /* vectors that are known to be in GPU memory */
   int32_t *pack_at, *used_at, *boundary_at;
   void *packed, *halo_x, *boundary_y;
   double *scalars; /* [MBI_DIST_NUMBERS] */
@@ -683,6 +687,9 @@ static merbit_status mbi_dist_exchange_failed(const mbi_dist_ranks *ranks,
   const merbit_status status =
       mbi_fail(ranks->context, MERBIT_IO_ERROR, "rank %d: merbit_exchange.%s failed%s%s",
                e->rank, function, reason != NULL ? ": " : "", reason != NULL ? reason : "");
+  if (ranks->broken != NULL) {
+    *ranks->broken = 1;
+  }
   mbi_dist_abort(ranks);
   return status;
 }
@@ -1903,6 +1910,21 @@ static merbit_status mbi_dist_requests_travel(merbit_dist *d, mbi_dist_setup *s)
   return device ? mbi_dist_wait(d, stream) : MERBIT_OK;
 }
 
+/* Sends the requests once all ranks can. After a failure all ranks return it, except where the
+ * exchange itself has failed. */
+static merbit_status mbi_dist_requests_exchange(merbit_dist *d, mbi_dist_setup *s) {
+  const merbit_status entered = mbi_dist_enter(d);
+  merbit_status status = mbi_dist_agree(&d->ranks, entered);
+  if (status == MERBIT_OK) {
+    status = mbi_dist_requests_travel(d, s);
+    status = d->broken ? status : mbi_dist_agree(&d->ranks, status);
+  }
+  if (entered == MERBIT_OK) {
+    mbi_dist_leave(d);
+  }
+  return status;
+}
+
 /* Sets pack_at[] to the elements that others request. */
 static merbit_status mbi_dist_requests_take(merbit_dist *d, mbi_dist_setup *s) {
   const mbi_dist_requests *r = &s->requests;
@@ -2044,18 +2066,14 @@ static merbit_status mbi_dist_build(merbit_dist *d, const merbit_view *rows,
     d->info.sent += s->requests.asked[q];
   }
   MBI_DIST_ALONE(d, mbi_dist_requests_allocate(d, s));
-  MBI_TRY(mbi_dist_enter(d));
-  {
-    const merbit_status status = mbi_dist_requests_travel(d, s);
-    mbi_dist_leave(d);
-    MBI_TRY(status);
-  }
+  MBI_TRY(mbi_dist_requests_exchange(d, s));
   MBI_DIST_ALONE(d, mbi_dist_requests_take(d, s));
   MBI_DIST_ALONE(d, mbi_dist_prepare(d, desc, s));
   return MERBIT_OK;
 }
 
-/* Makes the record of an operator, after checking `exchange`. */
+/* Makes the record of an operator, after checking `exchange`. The ranks can talk to each other
+ * as soon as it is there, so the rest is checked afterwards. */
 static merbit_status mbi_dist_begin(merbit_context *context, const merbit_exchange *exchange,
                                     const merbit_view *rows, const merbit_dist_desc *desc,
                                     merbit_dist **dist) {
@@ -2064,11 +2082,6 @@ static merbit_status mbi_dist_begin(merbit_context *context, const merbit_exchan
   const merbit_plan_desc plan = desc != NULL ? desc->plan : merbit_plan_defaults();
   void *array;
   merbit_dist *d;
-  MBI_TRY(mbi_dist_check_view(context, rows));
-  if (side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
-    return mbi_fail(context, MERBIT_NO_DEVICE,
-                    "plan_desc.side is MERBIT_SIDE_CUDA, but the context is on the CPU");
-  }
   MBI_TRY(mbi_allocate_array(context, 1, sizeof *d, "a distributed operator", &array));
   d = (merbit_dist *)array;
   memset(d, 0, sizeof *d);
@@ -2076,18 +2089,24 @@ static merbit_status mbi_dist_begin(merbit_context *context, const merbit_exchan
   *dist = d;
   d->context = d->ranks.context = context;
   d->ranks.exchange = *exchange;
+  d->ranks.broken = &d->broken;
   d->info.rank = exchange->rank;
   d->info.ranks = exchange->ranks;
-  d->info.side = side;
-  d->type = rows->value_type == MERBIT_F32 ? MERBIT_F32 : MERBIT_F64;
-  d->element = d->type == MERBIT_F32 ? sizeof(float) : sizeof(double);
-  d->pattern = rows->values == NULL;
-  d->whole_rows = desc != NULL && desc->whole_rows != 0;
   MBI_TRY(mbi_dist_host(d, 3 * (int64_t)exchange->ranks + 1, sizeof *d->first, "first rows",
                         &array));
   d->first = (int64_t *)array;
   d->ranks.to = d->first + exchange->ranks + 1;
   d->ranks.from = d->ranks.to + exchange->ranks;
+  MBI_TRY(mbi_dist_check_view(context, rows));
+  if (side == MERBIT_SIDE_CUDA && context->side != MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_NO_DEVICE,
+                    "plan_desc.side is MERBIT_SIDE_CUDA, but the context is on the CPU");
+  }
+  d->info.side = side;
+  d->type = rows->value_type == MERBIT_F32 ? MERBIT_F32 : MERBIT_F64;
+  d->element = d->type == MERBIT_F32 ? sizeof(float) : sizeof(double);
+  d->pattern = rows->values == NULL;
+  d->whole_rows = desc != NULL && desc->whole_rows != 0;
   return mbi_dist_check_desc(d, &plan);
 }
 
@@ -2125,6 +2144,7 @@ MERBIT_API merbit_status merbit_dist_create(merbit_context *context,
                : mbi_dist_begin(context, exchange, rows, desc, &d);
   ranks.context = context;
   ranks.exchange = *exchange;
+  ranks.broken = NULL;
   ranks.to = d != NULL ? d->ranks.to : NULL;
   ranks.from = d != NULL ? d->ranks.from : NULL;
   if (ranks.to == NULL && exchange->ranks <= MBI_DIST_FEW) {
@@ -2187,33 +2207,29 @@ MERBIT_API void merbit_dist_destroy(merbit_dist *d) {
   mbi_context_unref(context);
 }
 
-/* Copies the values of a plan and updates it. */
-static merbit_status mbi_dist_update(merbit_dist *d, const void *values) {
-  void *own = NULL, *boundary = NULL;
-  merbit_status status;
+/* Checks new values and allocates room for both plans'. */
+static merbit_status mbi_dist_update_begin(merbit_dist *d, const void *values, void **own,
+                                           void **boundary) {
   if (values == NULL || d->pattern) {
     return mbi_fail(d->context, MERBIT_INVALID_ARGUMENT, "%s",
                     d->pattern ? "the operator is a pattern, which has no values"
                                : "`values` is NULL");
   }
-  status = mbi_allocate_array(d->context, d->info.own_nnz, d->element, "new values", &own);
-  if (status == MERBIT_OK) {
-    status =
-        mbi_allocate_array(d->context, d->info.halo_nnz, d->element, "new values", &boundary);
+  MBI_TRY(mbi_allocate_array(d->context, d->info.own_nnz, d->element, "new values", own));
+  return mbi_allocate_array(d->context, d->info.halo_nnz, d->element, "new values", boundary);
+}
+
+/* Copies new values into the plans. */
+static merbit_status mbi_dist_update(merbit_dist *d, const void *values, void *own,
+                                     void *boundary) {
+  mbi_dist_take_values(d, values, own, boundary);
+  mbi_dist_take_diagonal(d, values);
+  if (d->own_plan != NULL) {
+    MBI_TRY(merbit_plan_update_values(d->own_plan, own, MERBIT_MEMORY_HOST));
   }
-  if (status == MERBIT_OK) {
-    mbi_dist_take_values(d, values, own, boundary);
-    mbi_dist_take_diagonal(d, values);
-    if (d->own_plan != NULL) {
-      status = merbit_plan_update_values(d->own_plan, own, MERBIT_MEMORY_HOST);
-    }
-  }
-  if (status == MERBIT_OK && d->boundary_plan != NULL) {
-    status = merbit_plan_update_values(d->boundary_plan, boundary, MERBIT_MEMORY_HOST);
-  }
-  mbi_release(d->context, own);
-  mbi_release(d->context, boundary);
-  return status;
+  return d->boundary_plan != NULL
+             ? merbit_plan_update_values(d->boundary_plan, boundary, MERBIT_MEMORY_HOST)
+             : MERBIT_OK;
 }
 
 /* Fails if the ranks may be at different places after an earlier call. */
@@ -2229,9 +2245,26 @@ static merbit_status mbi_dist_usable(const merbit_dist *d) {
              : MERBIT_OK;
 }
 
+/* Fails also if only some ranks may have the last new values. */
+static merbit_status mbi_dist_ready(const merbit_dist *d) {
+  MBI_TRY(mbi_dist_usable(d));
+  return d->mixed ? mbi_fail(d->context, MERBIT_INVALID_ARGUMENT,
+                             "merbit_dist_update_values failed; call it again with values")
+                  : MERBIT_OK;
+}
+
 MERBIT_API merbit_status merbit_dist_update_values(merbit_dist *dist, const void *values) {
+  void *own = NULL, *boundary = NULL;
+  merbit_status status;
   MBI_TRY(mbi_dist_usable(dist));
-  return mbi_dist_agree(&dist->ranks, mbi_dist_update(dist, values));
+  status = mbi_dist_agree(&dist->ranks, mbi_dist_update_begin(dist, values, &own, &boundary));
+  if (status == MERBIT_OK) {
+    status = mbi_dist_agree(&dist->ranks, mbi_dist_update(dist, values, own, boundary));
+    dist->mixed = status != MERBIT_OK;
+  }
+  mbi_release(dist->context, own);
+  mbi_release(dist->context, boundary);
+  return status;
 }
 
 MERBIT_API merbit_status merbit_dist_get_info(const merbit_dist *dist, merbit_dist_info *info) {
@@ -2339,20 +2372,30 @@ static merbit_status mbi_dist_receive(merbit_dist *d, void *stream) {
   return MERBIT_OK;
 }
 
-/* Computes y = alpha A x + beta y. On CUDA the context is current. */
-static merbit_status mbi_dist_multiply(merbit_dist *d, const void *alpha, const void *x,
-                                       const void *beta, void *y, void *stream) {
+/* Computes everything of a product that needs no halo. */
+static merbit_status mbi_dist_multiply_own(merbit_dist *d, const void *alpha, const void *x,
+                                           const void *beta, void *y, void *stream) {
   const int64_t boundary = d->info.boundary_rows;
-  MBI_TRY(mbi_dist_send(d, x, stream));
   MBI_TRY(mbi_dist_move_all(d, x, d->halo_x, d->used_at, d->used, MBI_DIST_GATHER, stream));
   if (d->whole_rows && beta != NULL) { /* before the own product changes these rows */
     MBI_TRY(mbi_dist_move_all(d, y, d->boundary_y, d->boundary_at, boundary, MBI_DIST_GATHER,
                               stream));
   }
-  if (d->own_plan != NULL) {
-    MBI_TRY(merbit_spmv(d->own_plan, NULL, alpha, x, beta, y, stream));
-  }
-  MBI_TRY(mbi_dist_receive(d, stream));
+  return d->own_plan != NULL ? merbit_spmv(d->own_plan, NULL, alpha, x, beta, y, stream)
+                             : MERBIT_OK;
+}
+
+/* Computes y = alpha A x + beta y. On CUDA the context is current. Once the exchange has
+ * started, it ends even if the own product fails. */
+static merbit_status mbi_dist_multiply(merbit_dist *d, const void *alpha, const void *x,
+                                       const void *beta, void *y, void *stream) {
+  const int64_t boundary = d->info.boundary_rows;
+  merbit_status own, received;
+  MBI_TRY(mbi_dist_send(d, x, stream));
+  own = mbi_dist_multiply_own(d, alpha, x, beta, y, stream);
+  received = mbi_dist_receive(d, stream);
+  MBI_TRY(own);
+  MBI_TRY(received);
   if (d->boundary_plan == NULL) {
     return MERBIT_OK;
   }
@@ -2362,21 +2405,52 @@ static merbit_status mbi_dist_multiply(merbit_dist *d, const void *alpha, const 
                            d->whole_rows ? MBI_DIST_PLACE : MBI_DIST_ADD, stream);
 }
 
-/* Fails if a vector of a rank with rows is NULL. */
-static merbit_status mbi_dist_check_vectors(const merbit_dist *d, const void *x,
-                                            const void *y) {
-  return d->info.rows > 0 && (x == NULL || y == NULL)
-             ? mbi_fail(d->context, MERBIT_INVALID_ARGUMENT, "a vector is NULL")
+/* Fails if a vector is in host memory, where the operator is on CUDA. The context is current.
+ * `known` is the last such vector that was accepted. */
+static merbit_status mbi_dist_check_memory(merbit_dist *d, const void *vector,
+                                           const void **known) {
+  if (!mbi_dist_on_gpu(d) || vector == *known) {
+    return MERBIT_OK;
+  }
+  if (!mbi_device_owns(d->context, vector)) {
+    return mbi_fail(d->context, MERBIT_INVALID_ARGUMENT,
+                    "the vector at %p is host memory, but the operator computes on CUDA",
+                    vector);
+  }
+  *known = vector;
+  return MERBIT_OK;
+}
+
+/* Fails if a vector of a rank with rows is NULL or in the wrong memory. The context is
+ * current. */
+static merbit_status mbi_dist_check_vectors(merbit_dist *d, const void *x, const void *y) {
+  if (d->info.rows == 0) {
+    return MERBIT_OK;
+  }
+  if (x == NULL || y == NULL) {
+    return mbi_fail(d->context, MERBIT_INVALID_ARGUMENT, "a vector is NULL");
+  }
+  MBI_TRY(mbi_dist_check_memory(d, x, &d->known_x));
+  return mbi_dist_check_memory(d, y, &d->known_y);
+}
+
+/* Fails if the vectors of a product are wrong, before anything is sent. */
+static merbit_status mbi_dist_check_product(merbit_dist *d, const void *x, const void *y) {
+  const uint64_t bytes = (uint64_t)d->info.rows * d->element;
+  MBI_TRY(mbi_dist_check_vectors(d, x, y));
+  return mbi_overlap(x, bytes, y, bytes)
+             ? mbi_fail(d->context, MERBIT_INVALID_ARGUMENT, "x and y overlap; use two arrays")
              : MERBIT_OK;
 }
 
 MERBIT_API merbit_status merbit_dist_spmv(merbit_dist *dist, const void *alpha, const void *x,
                                           const void *beta, void *y, void *stream) {
   merbit_status status;
-  MBI_TRY(mbi_dist_usable(dist));
-  status = mbi_dist_check_vectors(dist, x, y);
-  if (status == MERBIT_OK && (status = mbi_dist_enter(dist)) == MERBIT_OK) {
-    status = mbi_dist_multiply(dist, alpha, x, beta, y, stream);
+  MBI_TRY(mbi_dist_ready(dist));
+  status = mbi_dist_enter(dist);
+  if (status == MERBIT_OK) {
+    status = mbi_dist_check_product(dist, x, y);
+    status = status == MERBIT_OK ? mbi_dist_multiply(dist, alpha, x, beta, y, stream) : status;
     mbi_dist_leave(dist);
   }
   return mbi_dist_end(dist, status);
@@ -2399,9 +2473,10 @@ MERBIT_API merbit_status merbit_dist_dot(merbit_dist *dist, const void *x, const
   merbit_status status;
   MBI_TRY(mbi_dist_usable(dist));
   status = result == NULL ? mbi_fail(dist->context, MERBIT_INVALID_ARGUMENT, "`result` is NULL")
-                          : mbi_dist_check_vectors(dist, x, y);
-  if (status == MERBIT_OK && (status = mbi_dist_enter(dist)) == MERBIT_OK) {
-    status = mbi_dist_dot(dist, x, y, result, stream);
+                          : mbi_dist_enter(dist);
+  if (status == MERBIT_OK) {
+    status = mbi_dist_check_vectors(dist, x, y);
+    status = status == MERBIT_OK ? mbi_dist_dot(dist, x, y, result, stream) : status;
     mbi_dist_leave(dist);
   }
   return mbi_dist_end(dist, status);
@@ -2651,6 +2726,36 @@ static merbit_status mbi_dist_first_directions(mbi_dist_solve *v) {
   return MERBIT_OK;
 }
 
+/* Sets *tiny to whether an element of b is not zero, on any rank. */
+static merbit_status mbi_dist_is_tiny(const mbi_dist_solve *v, int *tiny) {
+  merbit_dist *d = v->d;
+  const size_t bytes = (size_t)d->info.rows * d->element;
+  const void *b = v->b;
+  void *copy = NULL;
+  int64_t i;
+  int q;
+  *tiny = 0;
+  if (mbi_dist_on_gpu(d) && bytes > 0) {
+    merbit_status status;
+    MBI_TRY(mbi_dist_host(d, d->info.rows, d->element, "a copy of b", &copy));
+    status = mbi_device_download(d->context, copy, mbi_device_address(b), bytes);
+    if (status != MERBIT_OK) {
+      mbi_release(d->context, copy);
+      return status;
+    }
+    b = copy;
+  }
+  for (i = 0; i < d->info.rows && !*tiny; i++) {
+    *tiny = mbi_dist_load(b, i, d->type == MERBIT_F32) != 0;
+  }
+  mbi_release(d->context, copy);
+  MBI_TRY(mbi_dist_tell(&d->ranks, *tiny));
+  for (q = 0; q < d->info.ranks; q++) {
+    *tiny |= d->ranks.from[q] != 0;
+  }
+  return MERBIT_OK;
+}
+
 /* Iterates, and restarts from the true residual as long as that helps: after a breakdown, and
  * if the recurrence's residual was far from the true one. */
 static merbit_status mbi_dist_solve_run(mbi_dist_solve *v,
@@ -2673,9 +2778,11 @@ static merbit_status mbi_dist_solve_run(mbi_dist_solve *v,
     MBI_TRY(mbi_dist_residual(v));
     MBI_TRY(mbi_dist_look_at_numbers(v));
     if (s[MBI_DIST_BB] == 0) {
-      MBI_TRY(mbi_dist_zero(v->d, v->x, v->stream));
+      int tiny; /* b is not zero, but ||b||^2 is */
+      MBI_TRY(mbi_dist_is_tiny(v, &tiny));
+      MBI_TRY(tiny ? MERBIT_OK : mbi_dist_zero(v->d, v->x, v->stream));
       MBI_TRY(mbi_dist_wait(v->d, v->stream));
-      v->result->stop = MERBIT_STOP_CONVERGED;
+      v->result->stop = tiny ? MERBIT_STOP_NOT_FINITE : MERBIT_STOP_CONVERGED;
       return MERBIT_OK;
     }
     v->result->residual = sqrt(s[MBI_DIST_RR] / s[MBI_DIST_BB]);
@@ -2729,7 +2836,7 @@ MERBIT_API merbit_status merbit_dist_solve(merbit_dist *dist,
   merbit_dist_result made;
   mbi_dist_solve v;
   merbit_status status;
-  MBI_TRY(mbi_dist_usable(dist));
+  MBI_TRY(mbi_dist_ready(dist));
   memset(&v, 0, sizeof v);
   memset(&made, 0, sizeof made);
   v.d = dist;
@@ -2878,7 +2985,7 @@ MERBIT_API merbit_status merbit_dist_pagerank(merbit_dist *dist,
   merbit_dist_result made;
   mbi_dist_solve v;
   merbit_status status;
-  MBI_TRY(mbi_dist_usable(dist));
+  MBI_TRY(mbi_dist_ready(dist));
   memset(&v, 0, sizeof v);
   memset(&made, 0, sizeof made);
   memset(&none, 0, sizeof none);

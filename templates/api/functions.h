@@ -209,6 +209,7 @@ MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const mer
  * MERBIT_MEMORY_DEFAULT means where the view's values were. No product of the plan may be running.
  * If a plan on CUDA stores its values in a shorter form (merbit_plan_describe says so) that the new
  * values do not fit, this call makes the plan general; captured graphs must then be captured again.
+ * So they must if the plan reads the view's array in GPU memory and new values are elsewhere.
  * Values in GPU memory are read on the default stream. The call is complete on return. After a
  * failure the plan may have some of the new values: give it values again before the next product.
  * Fails with MERBIT_INVALID_ARGUMENT if the view was a pattern. */

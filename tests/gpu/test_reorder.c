@@ -184,6 +184,9 @@ static void refused(void **state) {
   cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "merbit_plan_restore: ");
   assert_int_equal(merbit_plan_reorder(plan, at, at, NULL), MERBIT_INVALID_ARGUMENT);
   cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "overlap; use two vectors");
+  assert_int_equal(merbit_plan_restore(plan, (char *)merbit_buffer_pointer(b[1]) + 1, at, NULL),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "does not begin at a multiple of");
   assert_int_equal(merbit_plan_update_values(plan, values, MERBIT_MEMORY_DEVICE),
                    MERBIT_INVALID_ARGUMENT);
   cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "says that the new values are in device memory");

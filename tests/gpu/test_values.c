@@ -345,11 +345,68 @@ static void borders(void **state) {
   }
 }
 
+/* A pattern so large that SCAN takes long tiles for it keeps their size when it gets general
+ * values, because workspaces have room for as many carries as it has tiles. */
+static void tiles_keep_their_size(void **state) {
+  enum { LENGTH = 16, WIDE = 999 };
+  const int64_t rows = 49152 / LENGTH * (int64_t)gpu->device.multiprocessors,
+                all = rows * LENGTH;
+  int32_t *starts = (int32_t *)products_exact(rows + 1, sizeof *starts);
+  int32_t *columns = (int32_t *)products_exact(all, sizeof *columns);
+  float *values = (float *)products_exact(all, sizeof *values);
+  float *y = (float *)products_exact(rows, sizeof *y), x[WIDE];
+  merbit_view view = merbit_csr(rows, WIDE, all, starts, columns, values);
+  merbit_workspace *workspace;
+  merbit_plan *plan;
+  int64_t i, k;
+  int turn;
+  (void)state;
+  view.value_type = MERBIT_F32;
+  for (i = 0; i <= rows; i++) {
+    starts[i] = (int32_t)(i * LENGTH);
+  }
+  for (k = 0; k < all; k++) {
+    columns[k] = (int32_t)(k * 37 % WIDE);
+    values[k] = 3;
+  }
+  for (k = 0; k < WIDE; k++) {
+    x[k] = (float)(k % 7 - 3);
+  }
+  plan = plan_of(&view, MERBIT_METHOD_SCAN, 100, 0);
+  assert_int_equal(merbit_workspace_create(plan, &workspace), MERBIT_OK);
+  expect_form(plan, "tiles of 32 x 16, ");
+  expect_form(plan, names[IN_EQUAL]);
+  for (k = 0; k < all; k++) {
+    values[k] = (float)(k % 5);
+  }
+  assert_int_equal(merbit_plan_update_values(plan, values, MERBIT_MEMORY_HOST), MERBIT_OK);
+  expect_form(plan, "tiles of 32 x 16, ");
+  expect_form(plan, names[IN_GENERAL]);
+  for (turn = 0; turn < 2; turn++) {
+    assert_int_equal(merbit_spmv(plan, turn ? workspace : NULL, NULL, x, NULL, y, NULL),
+                     MERBIT_OK);
+    for (i = 0; i < rows; i++) {
+      float sum = 0;
+      for (k = i * LENGTH; k < (i + 1) * LENGTH; k++) {
+        sum += values[k] * x[columns[k]];
+      }
+      assert_true(y[i] == sum);
+    }
+  }
+  merbit_workspace_destroy(workspace);
+  merbit_plan_destroy(plan);
+  free(starts);
+  free(columns);
+  free(values);
+  free(y);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_method_takes_every_form),
       cmocka_unit_test(new_values_of_every_form),
       cmocka_unit_test(borders),
+      cmocka_unit_test(tiles_keep_their_size),
   };
   int failed;
   structure();

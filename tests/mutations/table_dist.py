@@ -30,7 +30,7 @@ MUTATIONS = [
     ("mbi_dist_messages", "at += list[n++].bytes;", "n++;", "each rank gets what the first one does", "dist_product"),
     ("mbi_dist_requests_take", "row < 0 || row >= d->info.rows", "row < 0",
      "an exchange that delivers to the wrong rank is believed", "dist_errors"),
-    ("mbi_dist_multiply", "if (d->whole_rows && beta != NULL) {", "if (0) {", "whole rows forget beta y", "dist_product"),
+    ("mbi_dist_multiply_own", "if (d->whole_rows && beta != NULL) {", "if (0) {", "whole rows forget beta y", "dist_product"),
     ("mbi_dist_multiply", "d->halo_x, d->whole_rows ? beta : NULL,", "d->halo_x, beta,", "beta y is added twice",
      "dist_product"),
     ("mbi_dist_receive", "if (e->finish(e->user, exchange_stream) != 0) {",

@@ -309,6 +309,40 @@ static void test_strangers(void **) {
   }
 }
 
+// 256 values whose keys have neighbouring slots: a table that cannot take all of them is
+// refused.
+static void test_clusters(void **) {
+  test_matrix m = {};
+  (void)snprintf(m.name, sizeof m.name, "clusters");
+  m.rows = 1;
+  m.cols = m.nnz = 5000;
+  m.row_ptr = (int64_t *)test_allocate(2, sizeof *m.row_ptr);
+  m.col_ind = (int32_t *)test_allocate(m.nnz, sizeof *m.col_ind);
+  m.row_ptr[1] = m.nnz;
+  for (int64_t i = 0; i < m.nnz; i++) {
+    m.col_ind[i] = (int32_t)i;
+  }
+  std::vector<double> values;
+  for (double value = 1; values.size() < 256; value++) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (~bits * 0x9e3779b97f4a7c15ull >> 55 < 8) {
+      values.push_back(value);
+    }
+  }
+  forms_bed<double> b(m, false, simt_seeds[0]);
+  for (uint64_t k = 0; k < b.nnz; k++) { // 100 are frequent, the others are there once
+    b.at(k) = values[k < 4844 ? k % 100 : k - 4844 + 100];
+  }
+  mbk_u32 *const at_told = &b.told, *const at_distinct = &b.distinct;
+  memset(b.keys.get(), 0, KEYS * 8);
+  b.told = b.distinct = 0;
+  simt_run(FORMS_KERNEL(mbk_forms_collect), b.run(), {b.grid(4), 256, KEYS * 8}, b.values.get(),
+           (mbk_u64)b.nnz, (mbk_u32)1, b.keys.get(), at_distinct, at_told);
+  assert_int_equal(b.told & TABLE, TABLE);
+  test_matrix_free(&m);
+}
+
 // All halves are stored exactly, and numbers between them are not halves.
 static void test_halves(void **) {
   for (unsigned bits = 0; bits < 0x10000; bits++) {
@@ -342,8 +376,8 @@ static void test_sizes(void **) {
 }
 
 int main() {
-  const CMUnitTest tests[] = {cmocka_unit_test(test_sizes), cmocka_unit_test(test_halves),
-                              cmocka_unit_test(test_strangers),
+  const CMUnitTest tests[] = {cmocka_unit_test(test_clusters), cmocka_unit_test(test_sizes),
+                              cmocka_unit_test(test_halves), cmocka_unit_test(test_strangers),
                               cmocka_unit_test(test_generated)};
   return _cmocka_run_group_tests("forms", tests, sizeof tests / sizeof tests[0], nullptr,
                                  simt_runs_report);

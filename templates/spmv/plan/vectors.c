@@ -40,11 +40,11 @@ static void mbi_vector_move_host(merbit_plan *plan, int restore, const void *fro
   mbi_reorder_run(plan, &call);
 }
 
-static merbit_status mbi_vector_check_address(merbit_context *context, const char *name,
+static merbit_status mbi_vector_check_address(const merbit_plan *plan, const char *name,
                                               const void *pointer) {
-  return mbi_device_owns(context, pointer)
-             ? MERBIT_OK
-             : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+  return mbi_device_owns(plan->context, pointer)
+             ? mbi_types_check_address(plan->context, name, mbi_plan_accumulator(plan), pointer)
+             : mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                         "%s: %p is host memory, but the plan computes on CUDA; use a "
                         "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
                         name, pointer);
@@ -57,9 +57,9 @@ static merbit_status mbi_vector_move_cuda(merbit_plan *plan, const char *name, i
   const mbi_devptr source = mbi_device_address(from), target = mbi_device_address(to);
   merbit_status status;
   MBI_TRY(mbi_device_enter(context));
-  status = mbi_vector_check_address(context, name, from);
+  status = mbi_vector_check_address(plan, name, from);
   if (status == MERBIT_OK) {
-    status = mbi_vector_check_address(context, name, to);
+    status = mbi_vector_check_address(plan, name, to);
   }
   if (status == MERBIT_OK) {
     status = plan->reorder.order == NULL

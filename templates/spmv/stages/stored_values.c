@@ -11,8 +11,8 @@
 /* The last stage: stores new values where products read them. */
 
 /* Builds the method again for general values, at `values`, which the plan then owns. The size
- * of the carries does not change with the values: products compute x'A x only if they did
- * before. */
+ * of the carries, for which workspaces have room, does not change: products compute x'A x only
+ * if they did before, and the tiles of SCAN have the same size. */
 static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   merbit_context *context = plan->context;
   const uint64_t bytes = plan->device.nnz * mbi_type_size(plan->type);
@@ -23,6 +23,9 @@ static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
   memset(&fresh.nonempty, 0, sizeof fresh.nonempty);
   fresh.desc.changing_values = 1;
   fresh.making.dots = mbi_scan_dot_parts(plan) > 0;
+  if (plan->method == MERBIT_METHOD_SCAN && !mbi_scan_of(plan)->whole) {
+    fresh.tuning[MBI_KNOB_SCAN_STEPS] = mbi_scan_of(plan)->steps;
+  }
   fresh.device.form = MBI_VALUES_GENERAL;
   fresh.device.table = 0;
   fresh.device.values = values;

@@ -46,23 +46,18 @@ MBK_DEVICE mbk_u32 mbk_forms_slot(mbk_u64 key) {
   return (mbk_u32)(key * 0x9e3779b97f4a7c15ull >> 55);
 }
 
-// Inserts `key`. Returns true if it was not there yet, or if no free slot was found.
-MBK_DEVICE bool mbk_forms_insert(mbk_u64 *keys, mbk_u64 key) {
+// Inserts a key, and counts it in *distinct, which is shared with other threads, if it was not
+// there yet. Returns true if there are too many distinct keys, or if too many of them have
+// neighbouring slots.
+MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {
   mbk_u32 at = mbk_forms_slot(key);
-  for (int i = 0; i < MBK_KEYS_TRIES; i++) {
+  for (int i = 0; i < MBK_KEYS_TRIES && key != 0; i++) {
     const mbk_u64 there = mbk_atomic_swap_if(keys + at, 0ull, key);
     if (there == 0 || there == key) {
-      return there == 0;
+      return there == 0 && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST;
     }
     at = (at + 1) % MBK_KEYS;
   }
   return true;
-}
-
-// Inserts a key and counts it in *distinct, which is shared with other threads. Returns true if
-// there are too many distinct keys.
-MBK_DEVICE bool mbk_forms_take(mbk_u64 *keys, mbk_u32 *distinct, mbk_u64 key) {
-  return key == 0 ||
-         (mbk_forms_insert(keys, key) && mbk_atomic_add(distinct, 1u) >= MBK_KEYS_MOST);
 }
 #endif

@@ -79,8 +79,10 @@ static void chunks_of_a_block(void **state) {
   }
 }
 
-/* No form needs more shared memory than a kernel gets without opt-in. */
+/* No form needs more shared memory than a kernel gets without opt-in; with large sums, sizes
+ * that do are refused. */
 static void shared_memory(void **state) {
+  merbit_plan large;
   int threads, steps, adds;
   (void)state;
   for (threads = 32; threads <= 1024; threads += 32) {
@@ -97,6 +99,15 @@ static void shared_memory(void **state) {
       }
     }
   }
+  plan_of(&large, MERBIT_C128, 10, 100);
+  large.desc.block_threads = 1024;
+  large.tuning[MBI_KNOB_MERGE_STEPS] = 15;
+  assert_int_equal(mbi_merge_size(&large), MERBIT_OK);
+  large.tuning[MBI_KNOB_MERGE_STEPS] = 16;
+  assert_int_equal(mbi_merge_size(&large), MERBIT_INVALID_ARGUMENT);
+  cpu_expect(
+      context, MERBIT_INVALID_ARGUMENT,
+      "steps is 16 and plan_desc.block_threads 1024, for which a block needs 50824 bytes");
 }
 
 static void too_many_chunks(void **state) {

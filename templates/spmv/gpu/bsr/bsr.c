@@ -160,6 +160,7 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
                     "give device pointers, or MERBIT_MEMORY_HOST",
                     view->values);
   }
+  MBI_TRY(mbi_types_check_address(context, "view.values", plan->type, view->values));
   csr->values = mbi_device_address(view->values);
   return MERBIT_OK;
 }

@@ -55,6 +55,16 @@ static uint64_t mbi_merge_chunk(const mbi_merge_path *p) {
   return (uint64_t)p->threads * (uint64_t)p->steps - (uint64_t)p->pack + 1;
 }
 
+/* Returns the bytes of shared memory of a block, laid out by mbk_merge_places. */
+MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
+  const mbi_merge_path *p = mbi_merge_path_of(plan);
+  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
+                 threads = (unsigned)p->threads;
+  const unsigned warps = threads / 32;
+  return threads * (unsigned)p->steps * 2 + 2 * warps * size +
+         (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
+}
+
 MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   mbi_merge_path *p = mbi_merge_path_of(plan);
   const int block_threads = plan->desc.block_threads;
@@ -74,6 +84,13 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
         "multiples of %d up to %d, and multiples of 32 up to 1024",
         p->steps, p->threads, p->pack, MBI_MERGE_STEPS);
   }
+  if (mbi_merge_shared(plan, 1) > MBI_SHARED_WITHOUT_ASKING) {
+    return mbi_fail(
+        plan->context, MERBIT_INVALID_ARGUMENT,
+        "plan_desc.tuning: steps is %d and plan_desc.block_threads %d, for which a block needs "
+        "%u bytes of shared memory, more than %d; lower either",
+        p->steps, p->threads, mbi_merge_shared(plan, 1), MBI_SHARED_WITHOUT_ASKING);
+  }
   if (rounds < 0 || rounds > MBI_MERGE_ROUNDS) {
     return mbi_fail(
         plan->context, MERBIT_INVALID_ARGUMENT,
@@ -92,16 +109,6 @@ MBI_INTERNAL merbit_status mbi_merge_size(merbit_plan *plan) {
   p->rounds = rounds != 0 ? rounds : mbi_merge_rounds(plan);
   p->blocks = (p->chunks + (uint64_t)p->rounds - 1) / (uint64_t)p->rounds;
   return MERBIT_OK;
-}
-
-/* Returns the bytes of shared memory of a block, laid out by mbk_merge_places. */
-MBI_INTERNAL unsigned mbi_merge_shared(const merbit_plan *plan, int adds) {
-  const mbi_merge_path *p = mbi_merge_path_of(plan);
-  const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan)),
-                 threads = (unsigned)p->threads;
-  const unsigned warps = threads / 32;
-  return threads * (unsigned)p->steps * 2 + 2 * warps * size +
-         (adds ? (threads + warps) * size : 0) + (warps + 2) * 4;
 }
 
 /* ---- Specialise -------------------------------------------------------------------------- */

@@ -12,7 +12,7 @@ typedef struct mbi_merge_path {
   void *cut, *product, *sum, *fixup; /* CUfunction; `product`: beta = 0 only */
 } mbi_merge_path;
 
-/* Upper limits. Within them no kernel needs more shared memory than every GPU grants. */
+/* Upper limits. */
 #define MBI_MERGE_STEPS 16
 #define MBI_MERGE_ROUNDS 32
 #define MBI_MERGE_CUT_THREADS 128
