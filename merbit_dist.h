@@ -221,7 +221,9 @@ MERBIT_API merbit_status merbit_dist_dot(merbit_dist *dist, const void *x, const
                                          double *result, void *stream);
 /* Copies new values for the same structure into the operator: as many as the view given to
  * merbit_dist_create had, in its order and type, in host memory. Collective. No product may be
- * running. Fails if the view was a pattern. */
+ * running. Fails if the view was a pattern. If a rank's arguments or memory do not suffice, all
+ * ranks keep their values; after any other failure products and solves fail until a call
+ * succeeds. */
 MERBIT_API merbit_status merbit_dist_update_values(merbit_dist *dist, const void *values);
 /* Writes facts about the operator to *info. Fails only if a pointer is NULL. */
 MERBIT_API merbit_status merbit_dist_get_info(const merbit_dist *dist, merbit_dist_info *info);

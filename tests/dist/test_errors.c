@@ -250,8 +250,10 @@ static void mistakes_of_a_single_process(void **state) {
   merbit_dist_info info;
   test_matrix m;
   ranks_part p;
-  double x[9] = {0}, y[9], dot;
+  double x[10] = {0}, y[9], dot;
   char sentence[MERBIT_MESSAGE_SIZE];
+  merbit_dist_solver_desc solver;
+  merbit_dist_result result;
   (void)state;
   memset(&good, 0, sizeof good);
   good.ranks = 1;
@@ -305,6 +307,18 @@ static void mistakes_of_a_single_process(void **state) {
   assert_int_equal(merbit_dist_create(context, &good, &p.view, NULL, &dist), MERBIT_OK);
   assert_int_equal(merbit_dist_spmv(dist, NULL, x, NULL, NULL, NULL), MERBIT_INVALID_ARGUMENT);
   merbit_dist_destroy(dist);
+  assert_int_equal(merbit_dist_create(context, &good, &p.view, NULL, &dist), MERBIT_OK);
+  memset(&solver, 0, sizeof solver);
+  solver.method = MERBIT_SOLVER_CG;
+  assert_int_equal(merbit_dist_solve(dist, &solver, x, y, 0, NULL, &result), MERBIT_OK);
+  assert_int_equal(result.stop, MERBIT_STOP_CONVERGED); /* b is 0 */
+  x[4] = 1e-170;
+  assert_int_equal(merbit_dist_solve(dist, &solver, x, y, 0, NULL, &result), MERBIT_OK);
+  assert_int_equal(result.stop, MERBIT_STOP_NOT_FINITE); /* ||b||^2 is 0 */
+  assert_int_equal(merbit_dist_spmv(dist, NULL, x, NULL, x + 1, NULL), MERBIT_INVALID_ARGUMENT);
+  (void)merbit_last_error(context, sentence, sizeof sentence);
+  assert_non_null(strstr(sentence, "x and y overlap"));
+  merbit_dist_destroy(dist);
   p.view.values = NULL;
   assert_int_equal(merbit_dist_create(context, &good, &p.view, NULL, &dist), MERBIT_OK);
   assert_int_equal(merbit_dist_update_values(dist, x), MERBIT_INVALID_ARGUMENT);
@@ -313,6 +327,84 @@ static void mistakes_of_a_single_process(void **state) {
   ranks_part_free(&p);
   test_matrix_free(&m);
   ranks_world_free(w);
+}
+
+/* One of many ranks, alone: all others pass the same numbers. */
+static int alike_counts(void *user, const int64_t *to, int64_t *from) {
+  ++*(int *)user;
+  memcpy(from, to, 65 * sizeof *from);
+  return 0;
+}
+
+static void many_ranks_are_told_of_a_mistake(void **state) {
+  const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
+  const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
+  const double values[] = {1};
+  merbit_view view = merbit_csr(1, 65, 1, row_ptr, col_ind, values);
+  char sentence[MERBIT_MESSAGE_SIZE];
+  merbit_exchange exchange;
+  merbit_context *context;
+  merbit_dist *dist;
+  int calls = 0;
+  (void)state;
+  memset(&exchange, 0, sizeof exchange);
+  exchange.ranks = 65;
+  exchange.counts = alike_counts;
+  exchange.start = ranks_start;
+  exchange.finish = ranks_finish;
+  exchange.user = &calls;
+  view.format = MERBIT_COO;
+  assert_int_equal(merbit_context_create(&cpu, &context, NULL), MERBIT_OK);
+  assert_int_equal(merbit_dist_create(context, &exchange, &view, NULL, &dist),
+                   MERBIT_NOT_SUPPORTED);
+  (void)merbit_last_error(context, sentence, sizeof sentence);
+  assert_non_null(strstr(sentence, "rank 0: rows are given as CSR"));
+  assert_true(calls > 0);
+  merbit_context_destroy(context);
+}
+
+/* New values that one rank cannot take change those of no rank. */
+static merbit_status update_body(merbit_context *context, const merbit_exchange *exchange,
+                                 ranks_world *world, void *argument) {
+  const test_matrix *m = (const test_matrix *)argument;
+  const int64_t first = ranks_first(m->rows, RANKS, exchange->rank, -1);
+  const int64_t end = ranks_first(m->rows, RANKS, exchange->rank + 1, -1);
+  ranks_part p = ranks_part_make(m, first, end, 0, 0, 0);
+  double *x = (double *)test_allocate(end - first, sizeof *x);
+  double *y = (double *)test_allocate(2 * (end - first), sizeof *y);
+  double *values = (double *)test_allocate(p.view.nnz, sizeof *values);
+  merbit_dist *dist;
+  int64_t i;
+  (void)world;
+  for (i = 0; i < end - first; i++) {
+    x[i] = (double)(i % 5) + 1;
+  }
+  for (i = 0; i < p.view.nnz; i++) {
+    values[i] = 10;
+  }
+  RANKS_CHECK(merbit_dist_create(context, exchange, &p.view, NULL, &dist) == MERBIT_OK);
+  RANKS_CHECK(merbit_dist_spmv(dist, NULL, x, NULL, y, NULL) == MERBIT_OK);
+  RANKS_CHECK(merbit_dist_update_values(dist, exchange->rank == AT_FAULT ? NULL : values) ==
+              MERBIT_INVALID_ARGUMENT);
+  RANKS_CHECK(merbit_dist_spmv(dist, NULL, x, NULL, y + (end - first), NULL) == MERBIT_OK);
+  RANKS_CHECK(memcmp(y, y + (end - first), (size_t)(end - first) * sizeof *y) == 0);
+  merbit_dist_destroy(dist);
+  ranks_part_free(&p);
+  free(x);
+  free(y);
+  free(values);
+  return MERBIT_OK;
+}
+
+static void a_failed_update_changes_nothing(void **state) {
+  const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
+  ranks_world *w = ranks_world_make(RANKS);
+  test_matrix m;
+  (void)state;
+  solve_matrix(15, 0, &m);
+  assert_int_equal(ranks_run(w, &cpu, 0, update_body, &m), 0);
+  ranks_world_free(w);
+  test_matrix_free(&m);
 }
 
 /* ---- An exchange that mixes up ranks ----------------------------------------------------- */
@@ -388,6 +480,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_mistake_of_one_rank_is_told_to_all),
       cmocka_unit_test(mistakes_of_a_single_process),
+      cmocka_unit_test(many_ranks_are_told_of_a_mistake),
+      cmocka_unit_test(a_failed_update_changes_nothing),
       cmocka_unit_test(rows_of_another_rank_are_not_sent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
