@@ -1318,11 +1318,12 @@ MERBIT_API void merbit_context_destroy(merbit_context *context);
 MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
                                                  merbit_context_info *info);
 /* Returns the status of the calling thread's last failure in a call on this context or on an object
- * made from it, and writes its sentence to `message`. A later success does not clear it: test the
- * status of every call, and ask here only after a failure. Returns MERBIT_OK and an empty sentence
- * if the thread has had no failure, or if 64 other threads have failed since. `message` may be
- * NULL; it receives at most `size` bytes and is always terminated. MERBIT_MESSAGE_SIZE is
- * enough. */
+ * made from it, and writes its sentence to `message`. A later success hardly ever clears it (only
+ * where merbit had to recover from an inner failure): test the status of every call, and ask here
+ * only after a failure. Returns MERBIT_OK and an empty sentence if the thread has had no failure,
+ * or if 64 other threads have failed since; a thread may also find that of an ended thread whose id
+ * it has got. `message` may be NULL; it receives at most `size` bytes and is always terminated.
+ * MERBIT_MESSAGE_SIZE is enough. */
 MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size);
 
 /* Exports the disk cache's entries for this version of merbit (kernels, profiles of GPUs, and what
@@ -1423,8 +1424,8 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix);
  * refused: a callback can decompress them. Fails with MERBIT_INVALID_FILE, and the sentence names
  * the line and the text at fault; with MERBIT_IO_ERROR if the file or the callback cannot be read,
  * with MERBIT_TOO_LARGE beyond read_desc.max_rows or 2^31 - 1 columns, with MERBIT_NOT_SUPPORTED
- * for a value_type of F16 or BF16, and with MERBIT_CANCELLED if read_desc.progress says so. The
- * format: Boisvert, Pozo, Remington, NISTIR 5935. */
+ * for a value_type of F16 or BF16 or a real one for a complex file, and with MERBIT_CANCELLED if
+ * read_desc.progress says so. The format: Boisvert, Pozo, Remington, NISTIR 5935. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -3204,7 +3205,8 @@ static void mbi_default_release(void *user, void *memory) {
 
 MBI_NOINLINE static void *mbi_allocate(merbit_context *context, size_t bytes) {
 	const size_t all = bytes + MBI_MEMORY_HEAD;
-	char *memory = (char *)context->allocator.allocate(context->allocator.user, all);
+	char *memory = bytes < SIZE_MAX / 2
+			? (char *)context->allocator.allocate(context->allocator.user, all) : NULL;
 	if (memory == NULL) { return NULL; }
 	memcpy(memory, &all, sizeof all);
 	return memory + MBI_MEMORY_HEAD;
@@ -3476,7 +3478,7 @@ static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
 static int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
-		void **data, size_t *size) {
+		int used, void **data, size_t *size) {
 	int64_t bytes = 0;
 	size_t done = 0;
 	int file = -1, error;
@@ -3485,15 +3487,15 @@ static int mbi_private_read(merbit_context *context, const char *path, uint64_t 
 	error = mbi_private_open(path, &file, &bytes);
 	if (error != 0) { return error; }
 	if (bytes < 0 || (uint64_t)bytes > limit) {
-		error = EINVAL;
+		error = bytes < 0 ? EINVAL : EFBIG;
 	} else if ((*data = mbi_allocate(context, (size_t)bytes)) == NULL) { error = ENOMEM; }
 	while (error == 0 && done < (size_t)bytes) {
 		const int64_t got = mbi_file_read(&file, (char *)*data + done, (size_t)bytes - done);
 		if (got > 0) { done += (size_t)got; } else { error = got == 0 ? EINVAL : errno; }
 	}
 	if (error == 0) {
-		mbi_file_touch(file);
 		*size = done;
+		if (used) { mbi_file_touch(file); }
 	} else {
 		mbi_release(context, *data);
 		*data = NULL;
@@ -4436,7 +4438,7 @@ static int mbi_cache_load(merbit_context *context, const char *key, size_t key_s
 		return 0;
 	}
 	mbi_cache_path(context, key, key_size, path, sizeof path);
-	error = mbi_private_read(context, path, MBI_CACHE_LARGEST, image, size);
+	error = mbi_private_read(context, path, MBI_CACHE_LARGEST, 1, image, size);
 	if (error == 0 && mbi_cache_valid((const char *)*image, *size, key, key_size)) {
 		*size -= image_at;
 		memmove(*image, (const char *)*image + image_at, *size);
@@ -4450,7 +4452,7 @@ static int mbi_cache_load(merbit_context *context, const char *key, size_t key_s
 	if (error != 0 && error != ENOENT) {
 		mbi_cache_error(context, "read", path, error);
 	} else if (error == 0) { mbi_cache_error(context, "trust the contents of", path, EINVAL); }
-	if (error == 0 || error == EINVAL || error == ELOOP || error == ENXIO) {
+	if (error == 0 || error == EFBIG || error == EINVAL || error == ELOOP || error == ENXIO) {
 		mbi_cache_drop(context, key, key_size);
 	}
 	return 0;
@@ -4570,7 +4572,7 @@ static int mbi_pack_collect(void *user, const char *path) {
 	void *entry = NULL;
 	size_t size = 0;
 	int stop = 0;
-	if (mbi_private_read(context, path, MBI_CACHE_LARGEST, &entry, &size) == ENOMEM) {
+	if (mbi_private_read(context, path, MBI_CACHE_LARGEST, 0, &entry, &size) == ENOMEM) {
 		pack->status = mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory to read %.300s", path);
 		return 1;
 	}
@@ -4671,15 +4673,9 @@ static merbit_status mbi_pack_check(merbit_context *context, const char *path, c
 			"%.300s, %zu bytes, is truncated or damaged; copy or export it again", path, size);
 }
 
-static merbit_status mbi_pack_store(merbit_context *context, const char *path, const char *data,
-		size_t size) {
+static merbit_status mbi_pack_store(merbit_context *context, const char *data, size_t size) {
 	mbi_cache_head head;
 	size_t at;
-	if ((uint64_t)size > (uint64_t)context->cache.max_bytes) {
-		return mbi_fail(context, MERBIT_TOO_LARGE,
-				"%.300s has %zu bytes, more than context_desc.cache_max_bytes, %" PRId64,
-				path, size, context->cache.max_bytes);
-	}
 	for (at = sizeof(mbi_pack_head); at < size; at += mbi_pack_entry(data + at, size - at)) {
 		const char *key = data + at + sizeof head;
 		memcpy(&head, data + at, sizeof head);
@@ -4699,7 +4695,12 @@ static merbit_status mbi_pack_import(merbit_context *context, const char *path) 
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_cache_import: `path` is NULL");
 	}
 	MBI_TRY(mbi_pack_directory(context));
-	error = mbi_private_read(context, path, INT64_MAX, &data, &size);
+	error = mbi_private_read(context, path, (uint64_t)context->cache.max_bytes, 0, &data, &size);
+	if (error == EFBIG) {
+		return mbi_fail(context, MERBIT_TOO_LARGE,
+				"%.300s has more than context_desc.cache_max_bytes, %" PRId64 " bytes",
+				path, context->cache.max_bytes);
+	}
 	if (error != 0) {
 		return mbi_fail(context, error == ENOMEM ? MERBIT_OUT_OF_MEMORY : MERBIT_IO_ERROR,
 				"cannot import %.300s: %s%s", path, strerror(error),
@@ -4707,7 +4708,7 @@ static merbit_status mbi_pack_import(merbit_context *context, const char *path) 
 				"belongs to you and that nobody else " "may write to" : "");
 	}
 	status = mbi_pack_check(context, path, (const char *)data, size);
-	if (status == MERBIT_OK) { status = mbi_pack_store(context, path, (const char *)data, size); }
+	if (status == MERBIT_OK) { status = mbi_pack_store(context, (const char *)data, size); }
 	mbi_release(context, data);
 	return status;
 }
@@ -11164,7 +11165,10 @@ MERBIT_API void merbit_context_destroy(merbit_context *context) {
 
 MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
 		merbit_context_info *info) {
-	if (context == NULL || info == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (context == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (info == NULL) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_context_get_info: `info` is NULL");
+	}
 	memset(info, 0, sizeof *info);
 	info->side = context->side;
 	info->threads = context->threads;
@@ -15553,8 +15557,9 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
 	const int64_t shortest = (header->array ? 2 : header->field == MBI_MM_PATTERN ? 4 : 6) +
 			(header->field == MBI_MM_COMPLEX ? 2 : 0);
-	const int64_t left =
+	const int64_t rest =
 			in->total - in->taken + (in->end - in->next) - in->added + (int64_t)in->rest_size;
+	const int64_t left = rest > 0 ? rest : 0;
 	if (in->total == 0 || header->entries <= (left + 1) / shortest) { return MERBIT_OK; }
 	return mbi_mm_fail(in, MERBIT_INVALID_FILE, header->line,
 			"%" PRId64 " entries of at least %" PRId64 " bytes each cannot be in the %" PRId64
@@ -15726,8 +15731,9 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
 				"%s is not an integer, as the banner promises", quoted);
 	}
 	if (!mbi_mm_convert(&decimal, r->type, &value)) {
-		return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%s is beyond the range of %s",
-				quoted, mbi_mm_single(r->type) ? "f32; read the file as f64" : "f64");
+		return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%s is beyond the range of %s", quoted,
+				!mbi_mm_single(r->type)     ? "f64"
+				: mbi_type_complex(r->type) ? "f32; read the file as c128" : "f32; read the file as f64");
 	}
 	return MERBIT_OK;
 }
@@ -28374,7 +28380,11 @@ static size_t mbi_plan_memory(const merbit_plan *plan) {
 
 MBI_NOINLINE MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan,
 		merbit_plan_info *info) {
-	if (plan == NULL || info == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (plan == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (info == NULL) {
+		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_plan_get_info: `info` is NULL");
+	}
 	memset(info, 0, sizeof *info);
 	info->side = plan->side;
 	info->method = plan->method;
@@ -32453,7 +32463,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
 	mbi_solver_leave(solver);
 	if (status != MERBIT_OK || scaled == NULL) { return status == MERBIT_OK ? made : status; }
 	mbi_solver_release_parts(solver);
-	mbi_error_clear(solver->context, reason, sizeof reason);
+	if (made != MERBIT_OK) { mbi_error_clear(solver->context, reason, sizeof reason); }
 	solver->view.values = scaled;
 	return mbi_solver_make(solver);
 }
@@ -32637,7 +32647,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 	status = mbi_scale_values(solver, values, memory, &scaled);
 	mbi_solver_leave(solver);
 	if (status != MERBIT_OK || scaled == NULL) { return status == MERBIT_OK ? renewed : status; }
-	mbi_error_clear(solver->context, reason, sizeof reason);
+	if (renewed != MERBIT_OK) { mbi_error_clear(solver->context, reason, sizeof reason); }
 	return mbi_solver_set_values(solver, scaled, memory);
 }
 
@@ -37369,7 +37379,11 @@ MERBIT_API size_t merbit_preconditioner_describe(const merbit_preconditioner *pr
 MERBIT_API merbit_status merbit_preconditioner_get_info(
 		const merbit_preconditioner *preconditioner, merbit_preconditioner_info *info) {
 	const merbit_preconditioner *p = preconditioner;
-	if (p == NULL || info == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (p == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (info == NULL) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_preconditioner_get_info: `info` is NULL");
+	}
 	memset(info, 0, sizeof *info);
 	info->kind = p->desc.kind;
 	info->side = p->side;

@@ -46,11 +46,12 @@ MERBIT_API void merbit_context_destroy(merbit_context *context);
 MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
                                                  merbit_context_info *info);
 /* Returns the status of the calling thread's last failure in a call on this context or on an object
- * made from it, and writes its sentence to `message`. A later success does not clear it: test the
- * status of every call, and ask here only after a failure. Returns MERBIT_OK and an empty sentence
- * if the thread has had no failure, or if 64 other threads have failed since. `message` may be
- * NULL; it receives at most `size` bytes and is always terminated. MERBIT_MESSAGE_SIZE is
- * enough. */
+ * made from it, and writes its sentence to `message`. A later success hardly ever clears it (only
+ * where merbit had to recover from an inner failure): test the status of every call, and ask here
+ * only after a failure. Returns MERBIT_OK and an empty sentence if the thread has had no failure,
+ * or if 64 other threads have failed since; a thread may also find that of an ended thread whose id
+ * it has got. `message` may be NULL; it receives at most `size` bytes and is always terminated.
+ * MERBIT_MESSAGE_SIZE is enough. */
 MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size);
 
 /* Exports the disk cache's entries for this version of merbit (kernels, profiles of GPUs, and what
@@ -151,8 +152,8 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix);
  * refused: a callback can decompress them. Fails with MERBIT_INVALID_FILE, and the sentence names
  * the line and the text at fault; with MERBIT_IO_ERROR if the file or the callback cannot be read,
  * with MERBIT_TOO_LARGE beyond read_desc.max_rows or 2^31 - 1 columns, with MERBIT_NOT_SUPPORTED
- * for a value_type of F16 or BF16, and with MERBIT_CANCELLED if read_desc.progress says so. The
- * format: Boisvert, Pozo, Remington, NISTIR 5935. */
+ * for a value_type of F16 or BF16 or a real one for a complex file, and with MERBIT_CANCELLED if
+ * read_desc.progress says so. The format: Boisvert, Pozo, Remington, NISTIR 5935. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);

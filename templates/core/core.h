@@ -100,7 +100,7 @@ MBI_INTERNAL mbi_hash mbi_hash_add(mbi_hash hash, const void *data, size_t size)
 MBI_INTERNAL void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]);
 /* core/files.c */
 MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
-                                  void **data, size_t *size);
+                                  int used, void **data, size_t *size);
 MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t size,
                                       int *file);
 MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,

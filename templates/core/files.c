@@ -4,11 +4,12 @@
 
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
-/* Reads a whole regular file that belongs to this user and that others cannot write. Also sets
- * its time, by which mbi_directory_trim sees that it was used. Returns EINVAL if it is another
- * kind of file, if it exceeds `limit` bytes, or if it shrank while it was read. */
+/* Reads a whole regular file that belongs to this user and that others cannot write. If `used`,
+ * also sets its time, by which mbi_directory_trim sees that it was used. Returns EFBIG if it
+ * exceeds `limit` bytes, and EINVAL if it is another kind of file or shrank while it was
+ * read. */
 MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uint64_t limit,
-                                  void **data, size_t *size) {
+                                  int used, void **data, size_t *size) {
   int64_t bytes = 0;
   size_t done = 0;
   int file = -1, error;
@@ -19,7 +20,7 @@ MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uin
     return error;
   }
   if (bytes < 0 || (uint64_t)bytes > limit) {
-    error = EINVAL;
+    error = bytes < 0 ? EINVAL : EFBIG;
   } else if ((*data = mbi_allocate(context, (size_t)bytes)) == NULL) {
     error = ENOMEM;
   }
@@ -32,8 +33,10 @@ MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uin
     }
   }
   if (error == 0) {
-    mbi_file_touch(file);
     *size = done;
+    if (used) {
+      mbi_file_touch(file);
+    }
   } else {
     mbi_release(context, *data);
     *data = NULL;

@@ -13,10 +13,12 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory) {
 }
 
 /* Allocates heap memory through the user's allocator. The whole library allocates with this
- * function. Returns NULL if there is no memory; the caller reports it. */
+ * function. Returns NULL if there is no memory, or never so much; the caller reports it. */
 MBI_NOINLINE MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes) {
   const size_t all = bytes + MBI_MEMORY_HEAD;
-  char *memory = (char *)context->allocator.allocate(context->allocator.user, all);
+  char *memory = bytes < SIZE_MAX / 2
+                     ? (char *)context->allocator.allocate(context->allocator.user, all)
+                     : NULL;
   if (memory == NULL) {
     return NULL;
   }

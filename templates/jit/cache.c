@@ -168,7 +168,7 @@ MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t
     return 0;
   }
   mbi_cache_path(context, key, key_size, path, sizeof path);
-  error = mbi_private_read(context, path, MBI_CACHE_LARGEST, image, size);
+  error = mbi_private_read(context, path, MBI_CACHE_LARGEST, 1, image, size);
   if (error == 0 && mbi_cache_valid((const char *)*image, *size, key, key_size)) {
     *size -= image_at;
     memmove(*image, (const char *)*image + image_at, *size);
@@ -184,7 +184,7 @@ MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t
   } else if (error == 0) {
     mbi_cache_error(context, "trust the contents of", path, EINVAL);
   }
-  if (error == 0 || error == EINVAL || error == ELOOP || error == ENXIO) {
+  if (error == 0 || error == EFBIG || error == EINVAL || error == ELOOP || error == ENXIO) {
     mbi_cache_drop(context, key, key_size); /* damaged, or no regular file */
   }
   return 0;

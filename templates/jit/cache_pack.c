@@ -117,7 +117,7 @@ static int mbi_pack_collect(void *user, const char *path) {
   void *entry = NULL;
   size_t size = 0;
   int stop = 0;
-  if (mbi_private_read(context, path, MBI_CACHE_LARGEST, &entry, &size) == ENOMEM) {
+  if (mbi_private_read(context, path, MBI_CACHE_LARGEST, 0, &entry, &size) == ENOMEM) {
     pack->status = mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory to read %.300s", path);
     return 1;
   }
@@ -236,15 +236,9 @@ static merbit_status mbi_pack_check(merbit_context *context, const char *path, c
 }
 
 /* Stores every entry of a checked pack. */
-static merbit_status mbi_pack_store(merbit_context *context, const char *path, const char *data,
-                                    size_t size) {
+static merbit_status mbi_pack_store(merbit_context *context, const char *data, size_t size) {
   mbi_cache_head head;
   size_t at;
-  if ((uint64_t)size > (uint64_t)context->cache.max_bytes) {
-    return mbi_fail(context, MERBIT_TOO_LARGE,
-                    "%.300s has %zu bytes, more than context_desc.cache_max_bytes, %" PRId64,
-                    path, size, context->cache.max_bytes);
-  }
   for (at = sizeof(mbi_pack_head); at < size; at += mbi_pack_entry(data + at, size - at)) {
     const char *key = data + at + sizeof head;
     memcpy(&head, data + at, sizeof head);
@@ -267,7 +261,12 @@ static merbit_status mbi_pack_import(merbit_context *context, const char *path) 
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_cache_import: `path` is NULL");
   }
   MBI_TRY(mbi_pack_directory(context));
-  error = mbi_private_read(context, path, INT64_MAX, &data, &size);
+  error = mbi_private_read(context, path, (uint64_t)context->cache.max_bytes, 0, &data, &size);
+  if (error == EFBIG) {
+    return mbi_fail(context, MERBIT_TOO_LARGE,
+                    "%.300s has more than context_desc.cache_max_bytes, %" PRId64 " bytes",
+                    path, context->cache.max_bytes);
+  }
   if (error != 0) {
     return mbi_fail(context, error == ENOMEM ? MERBIT_OUT_OF_MEMORY : MERBIT_IO_ERROR,
                     "cannot import %.300s: %s%s", path, strerror(error),
@@ -278,7 +277,7 @@ static merbit_status mbi_pack_import(merbit_context *context, const char *path) 
   }
   status = mbi_pack_check(context, path, (const char *)data, size);
   if (status == MERBIT_OK) {
-    status = mbi_pack_store(context, path, (const char *)data, size);
+    status = mbi_pack_store(context, (const char *)data, size);
   }
   mbi_release(context, data);
   return status;

@@ -137,8 +137,12 @@ MERBIT_API void merbit_context_destroy(merbit_context *context) {
 
 MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
                                                  merbit_context_info *info) {
-  if (context == NULL || info == NULL) {
+  if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
+  }
+  if (info == NULL) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_context_get_info: `info` is NULL");
   }
   memset(info, 0, sizeof *info);
   info->side = context->side;

@@ -181,7 +181,10 @@ static merbit_status mbi_mm_explain_value(const mbi_mm_reader *r, const char *wh
   }
   if (!mbi_mm_convert(&decimal, r->type, &value)) {
     return mbi_mm_fail(in, MERBIT_INVALID_FILE, in->line, "%s is beyond the range of %s",
-                       quoted, mbi_mm_single(r->type) ? "f32; read the file as f64" : "f64");
+                       quoted,
+                       !mbi_mm_single(r->type)     ? "f64"
+                       : mbi_type_complex(r->type) ? "f32; read the file as c128"
+                                                   : "f32; read the file as f64");
   }
   return MERBIT_OK;
 }

@@ -191,8 +191,9 @@ static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_h
                             : header->field == MBI_MM_PATTERN ? 4
                                                               : 6) +
                            (header->field == MBI_MM_COMPLEX ? 2 : 0);
-  const int64_t left =
+  const int64_t rest =
       in->total - in->taken + (in->end - in->next) - in->added + (int64_t)in->rest_size;
+  const int64_t left = rest > 0 ? rest : 0; /* the size line may lack its newline */
   if (in->total == 0 || header->entries <= (left + 1) / shortest) {
     return MERBIT_OK;
   }

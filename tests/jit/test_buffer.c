@@ -45,6 +45,21 @@ static void empty_ranges(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Sizes that no memory has, as from a negative number of elements. */
+static void vast_buffers(void **state) {
+  static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 7, SIZE_MAX - 8, SIZE_MAX - 16,
+                                 SIZE_MAX / 2};
+  merbit_context *context = cpu_open(NULL, 1);
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    merbit_buffer *buffer = (merbit_buffer *)&buffer;
+    assert_int_equal(merbit_buffer_create(context, sizes[i], &buffer), MERBIT_OUT_OF_MEMORY);
+    assert_null(buffer);
+  }
+  merbit_context_destroy(context);
+}
+
 static void ranges_outside(void **state) {
   static const struct {
     size_t offset, bytes;
@@ -105,6 +120,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(copies),
       cmocka_unit_test(empty_ranges),
+      cmocka_unit_test(vast_buffers),
       cmocka_unit_test(ranges_outside),
       cmocka_unit_test(missing_arguments),
   };

@@ -245,6 +245,8 @@ static void forged(void **state) {
 static void files_of_others(void **state) {
   const place path = at_root("pack");
   const place other = at_root("other");
+  const struct timespec old[2] = {{1000000000, 0}, {1000000000, 0}};
+  struct stat facts;
   (void)state;
   make_pack(in_root("source"), path.path);
   assert_int_equal(chmod(path.path, 0620), 0);
@@ -252,7 +254,10 @@ static void files_of_others(void **state) {
   assert_int_equal(chmod(path.path, 0602), 0);
   import(path.path, MERBIT_IO_ERROR, "nobody else may write");
   assert_int_equal(chmod(path.path, 0644), 0);
+  assert_int_equal(utimensat(AT_FDCWD, path.path, old, 0), 0);
   import(path.path, MERBIT_OK, "");
+  assert_int_equal(stat(path.path, &facts), 0);
+  assert_int_equal(facts.st_mtim.tv_sec, old[1].tv_sec); /* reading changes nothing */
   assert_int_equal(symlink(path.path, other.path), 0);
   import(other.path, MERBIT_IO_ERROR, "regular file");
   assert_int_equal(unlink(other.path), 0);

@@ -68,6 +68,7 @@ static void information(void **state) {
   assert_int_equal(info.cache_hits, 0);
   assert_int_equal(merbit_context_get_info(NULL, &info), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_context_get_info(context, NULL), MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "merbit_context_get_info: `info` is NULL");
   merbit_context_destroy(context);
   merbit_context_destroy(NULL);
 }

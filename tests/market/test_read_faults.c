@@ -33,6 +33,7 @@ static const struct {
      "line 3: \"1 2\" has an imaginary part on the diagonal"},
     {"%%MatrixMarket matrix array complex hermitian\n3 3\n1 0\n2 1\n3 0\n4 5\n6 0\n7 0\n",
      INVALID, "line 6: \"4 5\" has an imaginary part on the diagonal"},
+    {G "2 2 1", INVALID, "line 2: 1 entries of at least 6 bytes each cannot be in the 0 bytes"},
     {C "2 2 1\n1 2 5   \n", INVALID, "has no imaginary part"},
     {C "2 2 1\n1 2 5\n", INVALID, "line 2: 1 entries of at least 8 bytes"},
     {C "2 2 1\n1 2     \n", INVALID, "has no real part"},
@@ -299,7 +300,7 @@ static void test_arguments(void **state) {
   desc.value_type = MERBIT_C64;
   assert_failed(context, "",
                 read_block(context, C "1 1 1\n1 1 0 1e39\n", sizeof C + 16, &desc, &m), INVALID,
-                "\"1e39\" is beyond the range of f32", &m);
+                "\"1e39\" is beyond the range of f32; read the file as c128", &m);
   desc.value_type = MERBIT_F64;
   desc.max_rows = -1;
   assert_failed(context, "", read_block(context, text, size, &desc, &m),

@@ -248,7 +248,9 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
     return status == MERBIT_OK ? made : status;
   }
   mbi_solver_release_parts(solver);
-  mbi_error_clear(solver->context, reason, sizeof reason);
+  if (made != MERBIT_OK) {
+    mbi_error_clear(solver->context, reason, sizeof reason);
+  }
   solver->view.values = scaled;
   return mbi_solver_make(solver);
 }
@@ -466,6 +468,8 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   if (status != MERBIT_OK || scaled == NULL) {
     return status == MERBIT_OK ? renewed : status;
   }
-  mbi_error_clear(solver->context, reason, sizeof reason);
+  if (renewed != MERBIT_OK) {
+    mbi_error_clear(solver->context, reason, sizeof reason);
+  }
   return mbi_solver_set_values(solver, scaled, memory);
 }

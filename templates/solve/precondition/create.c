@@ -376,8 +376,12 @@ MERBIT_API size_t merbit_preconditioner_describe(const merbit_preconditioner *pr
 MERBIT_API merbit_status merbit_preconditioner_get_info(
     const merbit_preconditioner *preconditioner, merbit_preconditioner_info *info) {
   const merbit_preconditioner *p = preconditioner;
-  if (p == NULL || info == NULL) {
+  if (p == NULL) {
     return MERBIT_INVALID_ARGUMENT;
+  }
+  if (info == NULL) {
+    return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_preconditioner_get_info: `info` is NULL");
   }
   memset(info, 0, sizeof *info);
   info->kind = p->desc.kind;

@@ -78,8 +78,12 @@ static size_t mbi_plan_memory(const merbit_plan *plan) {
 
 MBI_NOINLINE MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *plan,
                                                            merbit_plan_info *info) {
-  if (plan == NULL || info == NULL) {
+  if (plan == NULL) {
     return MERBIT_INVALID_ARGUMENT;
+  }
+  if (info == NULL) {
+    return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_plan_get_info: `info` is NULL");
   }
   memset(info, 0, sizeof *info);
   info->side = plan->side;

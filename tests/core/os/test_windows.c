@@ -182,18 +182,18 @@ static void private_files(void **state) {
   size_t size;
   (void)state;
   (void)snprintf(path, sizeof path, "%s/%s", folder, "entry");
-  assert_int_equal(mbi_private_read(context, path, 100, &data, &size), ENOENT);
+  assert_int_equal(mbi_private_read(context, path, 100, 1, &data, &size), ENOENT);
   assert_int_equal(mbi_private_write(folder, "entry", pieces, 1), 0);
   assert_int_equal(mbi_private_write(folder, "entry", pieces, 2), 0); /* replaced */
   expect_file(path, "one two");
-  assert_int_equal(mbi_private_read(context, path, 6, &data, &size), EINVAL);
-  assert_int_equal(mbi_private_read(context, path, 7, &data, &size), 0);
+  assert_int_equal(mbi_private_read(context, path, 6, 1, &data, &size), EFBIG);
+  assert_int_equal(mbi_private_read(context, path, 7, 1, &data, &size), 0);
   assert_int_equal(size, 7);
   assert_memory_equal(data, "one two", 7);
   mbi_release(context, data);
   open_to_everyone(path, GENERIC_READ | GENERIC_WRITE);
-  assert_int_equal(mbi_private_read(context, path, 7, &data, &size), EINVAL);
-  assert_int_equal(mbi_private_read(context, folder, 7, &data, &size), EACCES);
+  assert_int_equal(mbi_private_read(context, path, 7, 1, &data, &size), EINVAL);
+  assert_int_equal(mbi_private_read(context, folder, 7, 1, &data, &size), EACCES);
   assert_int_equal(mbi_private_write(in_folder("absent"), "entry", pieces, 1), ENOENT);
   assert_int_equal(mbi_file_remove(path), 0);
   assert_int_equal(mbi_file_remove(path), 0);
@@ -211,7 +211,7 @@ static void the_oldest_go(void **state) {
   Sleep(20);
   assert_int_equal(mbi_private_write(folder, "b.x", &piece, 1), 0);
   Sleep(20);
-  assert_int_equal(mbi_private_read(context, in_folder("a.x"), 10, &data, &size), 0);
+  assert_int_equal(mbi_private_read(context, in_folder("a.x"), 10, 1, &data, &size), 0);
   mbi_release(context, data);
   put(in_folder("c.y"), "0123456789");
   assert_int_equal(mbi_directory_trim(context, folder, ".x", 20), 0);

@@ -156,6 +156,7 @@ static void test_refusals(void **state) {
                    MERBIT_INVALID_ARGUMENT);
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "`memory` of the new values is 9");
   assert_int_equal(merbit_preconditioner_get_info(p, NULL), MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "merbit_preconditioner_get_info: `info` is");
   merbit_preconditioner_destroy(p);
   of_solver.precondition = &desc;
   assert_int_equal(merbit_solver_create(context, view, &of_solver, &solver),

@@ -105,6 +105,7 @@ static void a_plan_tells_what_it_is(void **state) {
   assert_true(info.plan_seconds > 0);
   assert_int_equal(merbit_plan_get_info(NULL, &info), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_plan_get_info(plan, NULL), MERBIT_INVALID_ARGUMENT);
+  cpu_expect(plan->context, MERBIT_INVALID_ARGUMENT, "merbit_plan_get_info: `info` is NULL");
   merbit_plan_destroy(plan);
   memset(&desc, 0, sizeof desc);
   desc.method = MERBIT_METHOD_REFERENCE;
