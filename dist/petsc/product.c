@@ -172,6 +172,7 @@ static PetscErrorCode multiplier_make(Mat A, multiplier *m, int operation, int p
 static PetscErrorCode multiplier_refresh(Mat A, multiplier *m, int operation, int place) {
   PetscObjectState values, structure;
   merbit_petsc_change change;
+  merbit_status status;
   merbit_view view;
   PetscFunctionBegin;
   if (m->tuned && !m->plan) { /* PETSc multiplies until something changes */
@@ -196,9 +197,13 @@ static PetscErrorCode multiplier_refresh(Mat A, multiplier *m, int operation, in
   } else if (change == CHANGED_VALUES && m->plan && view.nnz > 0) {
     PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
     PetscCall(merbit_petsc_wait());
-    MERBIT_PETSC_CALL(context_of(place),
-                      merbit_plan_update_values(m->plan, view.values, MERBIT_MEMORY_HOST));
+    status = merbit_plan_update_values(m->plan, view.values, MERBIT_MEMORY_HOST);
     PetscCall(PetscLogEventEnd(merbit_petsc.update, A, 0, 0, 0));
+    if (status != MERBIT_OK) { /* the plan may have some of the new values */
+      PetscCall(merbit_petsc_close_csr(A, &view));
+      PetscCall(multiplier_reset(m));
+      MERBIT_PETSC_CALL(context_of(place), status);
+    }
   }
   m->calls++;
   PetscCall(merbit_petsc_close_csr(A, &view));
