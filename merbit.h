@@ -1739,6 +1739,9 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 #ifdef _WIN32
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
@@ -3277,7 +3280,9 @@ static void mbi_pool_destroy(merbit_context *context) { (void)context; }
 
 static void mbi_threads_bind_one(void *argument, int index) {
 	const merbit_context *context = (const merbit_context *)argument;
-	if (index > 0) { mbi_numa_bind(&context->numa, context->threads, index); }
+	if (index > 0 && omp_get_thread_num() == index) {
+		mbi_numa_bind(&context->numa, context->threads, index);
+	}
 }
 
 static void mbi_parallel(merbit_context *context, int tasks, mbi_task task, void *argument) {
@@ -16099,7 +16104,7 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
 static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
 	char text[40];
 	int digits = single ? 6 : 15;
-	const int most = single ? 9 : 17;
+	const int most = single ? 11 : 19;
 	if (isnan(value) || isinf(value)) {
 		mbi_mm_put_text(out, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
 		return;

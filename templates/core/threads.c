@@ -24,10 +24,11 @@ MBI_INTERNAL void mbi_pool_destroy(merbit_context *context) {
   (void)context;
 }
 
-/* Binds one of OpenMP's threads. Thread 0 is the caller's own and stays unbound. */
+/* Binds one of OpenMP's threads. Thread 0 is the caller's own and stays unbound, also if OpenMP
+ * grants so few threads that it runs the tasks of others. */
 static void mbi_threads_bind_one(void *argument, int index) {
   const merbit_context *context = (const merbit_context *)argument;
-  if (index > 0) {
+  if (index > 0 && omp_get_thread_num() == index) {
     mbi_numa_bind(&context->numa, context->threads, index);
   }
 }

@@ -77,11 +77,11 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
 }
 
 /* Writes the fewest digits, at least 15 (6 for a float), from which the value can be read back
- * exactly; 17 (9) always suffice. */
+ * exactly: at most 17 (9), or 19 (11) where the program rounds up, down or towards zero. */
 static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
   char text[40]; /* at most 24 characters; gcc 11 assumes 33 */
   int digits = single ? 6 : 15;
-  const int most = single ? 9 : 17;
+  const int most = single ? 11 : 19;
   if (isnan(value) || isinf(value)) {
     mbi_mm_put_text(out, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
     return;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <fenv.h>
 #include "market/write.h"
 
 static void assert_written(merbit_context *context, const merbit_view *view,
@@ -198,6 +199,37 @@ static void test_decimal_separators(void **state) {
   assert_string_equal(plain, "15");
 }
 
+/* Numbers are read back bit for bit in whichever direction the program rounds. */
+static void test_rounding(void **state) {
+  static const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+  enum { COUNT = 500 };
+  double values[COUNT];
+  int32_t row_ptr[2] = {0, COUNT}, col_ind[COUNT];
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_view view = merbit_csr(1, COUNT, COUNT, row_ptr, col_ind, values);
+  size_t mode;
+  int i;
+  (void)state;
+  for (i = 0; i < COUNT; i++) {
+    values[i] = 0.1 + (double)i / 9973 / 17;
+    col_ind[i] = i;
+  }
+  for (mode = 0; mode < sizeof modes / sizeof modes[0]; mode++) {
+    text t = {NULL, 0, 0, 0};
+    merbit_matrix *m;
+    merbit_status status;
+    assert_int_equal(fesetround(modes[mode]), 0);
+    status = merbit_matrix_write_stream(context, &view, text_write, &t);
+    assert_int_equal(fesetround(FE_TONEAREST), 0);
+    assert_int_equal(status, MERBIT_OK);
+    assert_int_equal(merbit_matrix_read_memory(context, t.data, t.size, NULL, &m), MERBIT_OK);
+    assert_memory_equal(merbit_matrix_view(m).values, values, sizeof values);
+    merbit_matrix_destroy(m);
+    free(t.data);
+  }
+  merbit_context_destroy(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_csr),
@@ -206,6 +238,7 @@ int main(void) {
       cmocka_unit_test(test_empty),
       cmocka_unit_test(test_round_trip),
       cmocka_unit_test(test_nan),
+      cmocka_unit_test(test_rounding),
       cmocka_unit_test(test_decimal_separators),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
