@@ -298,6 +298,12 @@ static void mistakes_of_a_single_process(void **state) {
   assert_int_equal(merbit_dist_update_values(dist, NULL), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_dist_solve(dist, NULL, x, y, 0, NULL, NULL), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_dist_spmv(dist, NULL, x, NULL, y, NULL), MERBIT_OK); /* still works */
+  dist->mixed = 1; /* as after an update that failed on another rank */
+  assert_int_equal(merbit_dist_spmv(dist, NULL, x, NULL, y, NULL), MERBIT_INVALID_ARGUMENT);
+  (void)merbit_last_error(context, sentence, sizeof sentence);
+  assert_non_null(strstr(sentence, "merbit_dist_update_values failed; call it again"));
+  assert_int_equal(merbit_dist_update_values(dist, p.view.values), MERBIT_OK);
+  assert_int_equal(merbit_dist_spmv(dist, NULL, x, NULL, y, NULL), MERBIT_OK);
   assert_int_equal(merbit_dist_dot(dist, x, y, NULL, NULL), MERBIT_INVALID_ARGUMENT);
   /* The ranks may now be at different places. */
   assert_int_equal(merbit_dist_dot(dist, x, y, &dot, NULL), MERBIT_IO_ERROR);
