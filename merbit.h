@@ -1926,6 +1926,11 @@ typedef struct mbi_hash { uint64_t high, low; } mbi_hash;
 #define MBI_HASH_TEXT 33
 
 #define MBI_MAX_LINKS 40
+#ifdef _WIN32
+#define MBI_SEPARATORS "\\/:"
+#else
+#define MBI_SEPARATORS "/"
+#endif
 #define MBI_TEMPORARY ".merbit-"
 #define MBI_TEMPORARY_SECONDS 3600
 typedef struct mbi_piece {
@@ -3619,14 +3624,17 @@ static int mbi_replacement_write(void *user, const void *data, size_t size) {
 }
 
 static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
+	size_t folder;
 	int attempt, mode = -1, error = mbi_file_target(path, r->target, sizeof r->target, &mode);
 	if (error != 0) { return error; }
 	r->length = 0;
+	folder = strlen(r->target);
+	while (folder > 0 && strchr(MBI_SEPARATORS, r->target[folder - 1]) == NULL) { folder--; }
 	error = EEXIST;
 	for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
-		if ((size_t)snprintf(r->temporary, sizeof r->temporary, "%s.%lx-%lx-%p.tmp", r->target,
-				(unsigned long)mbi_process_id(), (unsigned long)(mbi_now() % 1000000000),
-				(void *)r) >= sizeof r->temporary) {
+		if ((size_t)snprintf(r->temporary, sizeof r->temporary, "%.*s" MBI_TEMPORARY "%lx-%lx-%p.tmp",
+				(int)folder, r->target, (unsigned long)mbi_process_id(),
+				(unsigned long)(mbi_now() % 1000000000), (void *)r) >= sizeof r->temporary) {
 			return ENAMETOOLONG;
 		}
 		error = mbi_file_create(r->temporary, 0, &r->file);

@@ -42,7 +42,12 @@ typedef struct mbi_hash {
 } mbi_hash;
 #define MBI_HASH_TEXT 33 /* 32 hexadecimal digits and the terminating zero */
 
-#define MBI_MAX_LINKS 40           /* the most links followed in one path, as in Linux */
+#define MBI_MAX_LINKS 40 /* the most links followed in one path, as in Linux */
+#ifdef _WIN32
+#define MBI_SEPARATORS "\\/:" /* characters before a name in a path */
+#else
+#define MBI_SEPARATORS "/"
+#endif
 #define MBI_TEMPORARY ".merbit-"   /* prefix of the names of temporary files */
 #define MBI_TEMPORARY_SECONDS 3600 /* an older temporary file has no living writer */
 typedef struct mbi_piece {

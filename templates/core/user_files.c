@@ -11,21 +11,27 @@ MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size
   return errno != 0 ? -1 : 0;
 }
 
-/* Creates the temporary file in the target's directory, with the target's permissions if the
- * target exists. The target must be a regular file that the user may write. Returns ENOTSUP for
- * a device or a pipe. */
+/* Creates the temporary file in the target's directory, under a short name, because the
+ * target's may be as long as names can be, and with the target's permissions if the target
+ * exists. The target must be a regular file that the user may write. Returns ENOTSUP for a
+ * device or a pipe. */
 MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path) {
+  size_t folder; /* length of the target's path up to its name */
   int attempt, mode = -1, error = mbi_file_target(path, r->target, sizeof r->target, &mode);
   if (error != 0) {
     return error;
   }
   r->length = 0;
+  folder = strlen(r->target);
+  while (folder > 0 && strchr(MBI_SEPARATORS, r->target[folder - 1]) == NULL) {
+    folder--;
+  }
   error = EEXIST;
   for (attempt = 0; attempt < 16 && error == EEXIST; attempt++) {
-    if ((size_t)snprintf(r->temporary, sizeof r->temporary, "%s.%lx-%lx-%p.tmp", r->target,
-                         (unsigned long)mbi_process_id(),
-                         (unsigned long)(mbi_now() % 1000000000),
-                         (void *)r) >= sizeof r->temporary) {
+    if ((size_t)snprintf(
+            r->temporary, sizeof r->temporary, "%.*s" MBI_TEMPORARY "%lx-%lx-%p.tmp",
+            (int)folder, r->target, (unsigned long)mbi_process_id(),
+            (unsigned long)(mbi_now() % 1000000000), (void *)r) >= sizeof r->temporary) {
       return ENAMETOOLONG;
     }
     error = mbi_file_create(r->temporary, 0, &r->file);

@@ -79,7 +79,7 @@ static void arm(int step, int code, int calls) {
 /* Removes files of the folder that a failed unlink leaves. */
 static void sweep(void) {
   char command[160];
-  (void)snprintf(command, sizeof command, "rm -f '%s'/*.tmp", folder);
+  (void)snprintf(command, sizeof command, "rm -f '%s'/.merbit-*", folder);
   assert_int_equal(system(command), 0);
 }
 
@@ -194,10 +194,30 @@ static void every_call_of_a_reader_fails(void **state) {
   merbit_context_destroy(context);
 }
 
+/* A file's name may be as long as names can be. */
+static void a_long_name(void **state) {
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  merbit_context *context = cpu_open(NULL, 1);
+  char name[NAME_MAX + 1], longest[sizeof folder + NAME_MAX + 2];
+  FILE *file;
+  (void)state;
+  memset(name, 'n', NAME_MAX);
+  name[NAME_MAX] = '\0';
+  (void)snprintf(longest, sizeof longest, "%s/%s", folder, name);
+  assert_int_equal(merbit_matrix_write_file(context, &view, longest), MERBIT_OK);
+  file = fopen(longest, "r");
+  assert_non_null(file);
+  assert_int_equal(fclose(file), 0);
+  assert_int_equal(unlink(longest), 0);
+  assert_int_equal(entries_of(folder), 2); /* "." and ".." */
+  merbit_context_destroy(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(every_call_of_a_writer_fails, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_disk_fills_up, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_long_name, set_up, tear_down),
       cmocka_unit_test_setup_teardown(every_call_of_a_reader_fails, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
