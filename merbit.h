@@ -31805,7 +31805,6 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch 
 }
 
 static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
-	const merbit_solver_desc *desc = &solver->desc;
 	mbi_refine_watch watch = {solver, 0};
 	double last = 0;
 	solver->inner_iterations = 0;
@@ -31819,9 +31818,8 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
 			return MERBIT_OK;
 		}
 		*stop = mbi_refine_decide(solver, last);
-		if (desc->progress != NULL && !watch.cancelled) {
-			watch.cancelled = desc->progress(desc->progress_user, solver->inner_iterations,
-					mbi_solve_ratio(state, state->ww), mbi_seconds() - solver->started) != 0;
+		if (solver->desc.progress != NULL && !watch.cancelled) {
+			(void)mbi_refine_progress(&watch, 0, 1, 0);
 		}
 		if (watch.cancelled && *stop == MBI_SOLVE_ON) { *stop = MERBIT_STOP_CANCELLED; }
 		if (*stop != MBI_SOLVE_ON) { return MERBIT_OK; }
