@@ -406,8 +406,11 @@ static void bad_device_arrays_are_refused(void **state) {
   tiling_hand_over(&t, &how, &a);
   assert_int_equal(make(&a.view, &desc, line, sizeof line), MERBIT_INVALID_MATRIX);
   assert_non_null(strstr(line, "col_ind[5]"));
-  a.view.values = a.values;
   desc.unchecked = 1;
+  a.view.values = (const char *)a.view.values + 4;
+  assert_int_equal(make(&a.view, &desc, line, sizeof line), MERBIT_INVALID_ARGUMENT);
+  assert_non_null(strstr(line, "view.values at"));
+  a.view.values = a.values;
   assert_int_equal(make(&a.view, &desc, line, sizeof line), MERBIT_INVALID_ARGUMENT);
   assert_non_null(strstr(line, "is not an address of the GPU"));
   products_arrays_free(&a);
