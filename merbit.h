@@ -3681,7 +3681,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "5b5dbecd99df75947a922fec2b9ec31713e9db04d6cd53e8f4711b351e56141c"
+#define MBI_KERNEL_HASH "d9fe193e7e435f266bc9db5b45bc2c30f47f963fd8a60b788c6788df40715011"
 
 typedef struct mbi_source {
 	const char *name;
@@ -8967,20 +8967,32 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "carry = mbk_scan_reduce(carry);\n}\nif (lane == 31) {\ntails[tile] = carry;\n}\nreturn carry;\n"
 "}\n"}},
 {"spmv/gpu/scan/whole.cu", {
-"\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_FITTED\n#error MBK_FITTED\n#endif\n"
+"#include \"jit/device.cuh\"\n#include \"spmv/shared/algebra.cuh\"\n\n"
 "#include \"spmv/gpu/scan/tile.cuh\"\n\n#include \"spmv/gpu/scan/products.cuh\"\n\n"
 "#include \"spmv/gpu/scan/build.cuh\"\n\n#include \"spmv/gpu/scan/fill.cuh\"\n\n"
 "#define MBK_WARPS (MBK_THREADS / 32)\n\n"
 "typedef struct mbk_scan_cut_arguments { const MBK_ROW_PTR *row_start; const mbk_u32 *tile_row; "
-"mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments;\n\n\n"
+"mbk_u64 nnz, tiles, blocks; mbk_u64 *block_start; } mbk_scan_cut_arguments;\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_scan_row_border(const mbk_scan_cut_arguments &a, mbk_u64 tile,\n"
+"mbk_u64 least) {\nconst mbk_u32 row_number = mbk_load(a.tile_row + tile);\n"
+"const mbk_u64 begin = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
+"return begin >= least ? begin : (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n"
+"}\n\n#if MBK_FITTED\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {\n"
-"const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n"
-"const mbk_u64 tile = at * (MBK_WARPS - 1);\nmbk_u64 cut = a.nnz;\nif (at > a.blocks) {\nreturn;\n"
-"}\nif (tile < a.tiles) {\nconst mbk_u32 row_number = mbk_load(a.tile_row + tile);\n"
-"cut = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);\n"
-"if (cut < tile * MBK_TILE_NONZEROS) {\n"
-"cut = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);\n}\n}\n"
-"a.block_start[at] = cut;\n}\n\n\n\nMBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
+"MBK_SHARED_MEMORY(shared);\n\nmbk_u32 *const ends = (mbk_u32 *)shared;\n"
+"for (mbk_u64 tile = mbk_thread(); tile < a.tiles; tile += 128) {\n"
+"const mbk_u64 next = tile + MBK_WARPS;\nends[tile] =\n"
+"(mbk_u32)(next < a.tiles ? mbk_scan_row_border(a, next, (tile + 1) * MBK_TILE_NONZEROS)\n"
+": a.nnz);\n}\nmbk_block_sync();\nif (mbk_thread() == 0) {\nmbk_u64 count = 0;\n"
+"for (mbk_u64 at = 0; at < a.nnz; at = ends[at / MBK_TILE_NONZEROS]) {\n"
+"a.block_start[count++] = at;\n}\na.block_start[count] = a.nnz;\n"
+"a.block_start[a.blocks + 1] = count;\n}\n}\n#else\n\n"
+"MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {\n"
+"const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();\n",
+"const mbk_u64 tile = at * (MBK_WARPS - 1);\nif (at <= a.blocks) {\na.block_start[at] =\n"
+"tile < a.tiles ? mbk_scan_row_border(a, tile, tile * MBK_TILE_NONZEROS) : a.nnz;\n}\n}\n"
+"#endif\n\n\n\nMBK_DEVICE mbk_u32 mbk_scan_below(mbk_u64 count) {\n"
 "const mbk_u64 first = 32 * mbk_lane();\nreturn count <= first        ? 0\n"
 ": count >= first + 32 ? 0xffffffffu\n: (1u << (mbk_u32)(count - first)) - 1;\n}\n\n\n\n"
 "template <bool adds>\n"
@@ -8991,18 +9003,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u32 block, MBK_SCALAR alpha, MBK_SCALAR beta, char *shared) {\n\n"
 "MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
 "MBK_COMPUTE *const tails = firsts + 2 * MBK_WARPS;\n"
-"MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n",
+"MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + 2 * MBK_WARPS);\n"
 "MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_OLD_ROWS;\n"
 "mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_WARPS * MBK_OLD_ROWS : 0));\n"
 "const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
 "const mbk_u64 begin = mbk_load(block_start + block);\n"
-"const mbk_u64 end = mbk_load(block_start + block + 1);\n"
-"const mbk_u32 own_tile = block * (MBK_WARPS - 1);\nmbk_u32 block_tile = own_tile;\n"
+"const mbk_u64 end = mbk_load(block_start + block + 1);\n#if MBK_FITTED\n"
+"const mbk_u32 own_tile = (mbk_u32)(begin / MBK_TILE_NONZEROS);\n#else\n"
+"const mbk_u32 own_tile = block * (MBK_WARPS - 1);\n#endif\nmbk_u32 block_tile = own_tile;\n"
 "mbk_u32 turn = 0;\n\n\nMBK_COMPUTE open = MBK_ZERO;\nfor (;;) {\n"
 "const mbk_u32 tile = block_tile + warp;\n"
 "const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;\nconst mbk_u32 slot = turn + warp;\n"
-"mbk_u32 ends = 0, row_number = 0;\n\n"
-"if (tile < tiles && (block_tile == own_tile || start < end)) {\n"
+"mbk_u32 ends = 0, row_number = 0;\n#if MBK_FITTED\nif (tile < tiles && start < end) {\n#else\n",
+"if (tile < tiles && (block_tile == own_tile || start < end)) {\n#endif\n"
 "MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
 "ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;\n"
 "row_number = mbk_load(tile_row + tile);\nconst mbk_scan_rows rows = {row_id, y, row_number,\n"
@@ -9015,7 +9028,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int g = 0; g < MBK_GROUPS; g++) {\n#pragma unroll\nfor (int j = 0; j < MBK_PACK; j++) {\n"
 "if (MBK_PACK * (32 * g + lane) + j < begin - start) {\nproduct[g][j] = MBK_ZERO;\n}\n}\n}\n}\n"
 "ends &= mbk_scan_below(end > start ? end - start : 0);\nrow_number += skipped_rows;\n"
-"mbk_scan_no_dot none;\n(void)mbk_scan_commit(\n",
+"mbk_scan_no_dot none;\n(void)mbk_scan_commit(\n"
 "product, ends, row_number, slot, row_id, y, firsts, tails, alpha, beta,\nold + skipped_rows,\n"
 "adds && skipped_rows < MBK_OLD_ROWS ? MBK_OLD_ROWS - skipped_rows : 0, none);\n"
 "} else if (lane == 31) {\ntails[slot] = MBK_ZERO;\n}\n"
@@ -9024,7 +9037,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[turn + lane] : MBK_ZERO;\n"
 "const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[turn + lane] != 0);\n\n"
 "if (closing) {\nconst mbk_u32 before = closers & ((1u << warp) - 1);\n"
-"const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
+"const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n",
 "const MBK_COMPUTE part = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
 "if (lane == 0) {\n"
 "MBK_COMMIT(MBK_ROW_OF(row_number), MBK_ADD(MBK_ADD(open, part), firsts[slot]));\n}\n}\n"
@@ -9037,7 +9050,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
 "rows, nnz, tiles; mbk_u32 fill_rate; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
 "#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
-"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 ",
+"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
 "*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
 "MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, "
 "mbk_u64 a_tiles, mbk_u32 a_fill_rate, mbk_scalar a_alpha, mbk_scalar a_beta\n"
@@ -9045,7 +9058,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_fill_rate, "
 "a_alpha, a_beta\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_whole(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
-"MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
+"MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n",
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_u32 block;\n"
 "if (mbk_scan_fill<false>(a.row_bits, a.y, a.rows, a.fill_rate, factor, MBK_ABSENT, block)) {\n"
@@ -9058,7 +9071,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\nmbk_u32 block;\n"
 "if (mbk_scan_fill<true>(a.row_bits, a.y, a.rows, a.fill_rate, alpha, beta, block)) {\nreturn;\n"
 "}\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
-"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n",
+"mbk_scan_run<true>(a.row_ends, a.tile_row, a.row_id, a.block_start, a.col_ind, a.values, a.x,\n"
 "a.y, a.nnz, a.tiles, block, alpha, beta,\n(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n"}},
 {"spmv/gpu/sliced/build.cuh", {
 "\n\n#ifndef MBK_WINDOW\n"
@@ -20988,6 +21001,7 @@ typedef struct mbi_scan_schedule {
 	int steps, threads, resident, depth;
 	int pack;
 	int whole;
+	int fitted;
 	int dots;
 	int held;
 	int fills;
@@ -21001,6 +21015,7 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
+#define MBI_SCAN_FITTED 12288u
 #define MBI_SCAN_TILE 256.0
 #ifndef MBI_SCAN_DOTS
 #define MBI_SCAN_DOTS 24000000u
@@ -21022,6 +21037,10 @@ static int mbi_scan_looks_up(const merbit_plan *plan) {
 	return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
 
+static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
+	return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
+}
+
 static int mbi_scan_resident(const merbit_plan *plan) {
 	const int packs = mbi_scan_of(plan)->steps / mbi_scan_widest(mbi_plan_accumulator(plan)),
 			threads = mbi_scan_of(plan)->threads;
@@ -21034,25 +21053,25 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 	const int full = (mbi_scan_of(plan)->whole ? 1 : single ? 2 : 3) + packs_fit;
 	const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
 			plan->device.form == MBI_VALUES_ROW;
+	const int once = mbi_scan_of(plan)->whole && plan->device.nnz <= mbi_scan_at_once(plan, 12);
 	const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
 	const int blocks = (wide_accumulator ? (packs > 16 ? 256 : packs > 8 ? 384 : 512)
 			: packs > 14 ? 384 : tight ? 768 : packs > (single ? 4 : 6) ? 512 : packs > full ? 1024
-			: 1536) / threads;
+			: once ? 1280 : 1536) / threads;
 	return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
-	return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
-}
+#define MBI_SCAN_LONGEST (1024 * 8)
 
-static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
+static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t most) {
 	const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
-	return nnz <= mbi_scan_at_once(plan, 12) ? longest <= round
+	return nnz <= mbi_scan_at_once(plan, 12) ? longest <= most
 			: nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
 }
 
 static int mbi_scan_holds_all(const merbit_plan *plan) {
-	return plan->device.nnz <= mbi_scan_at_once(plan, 12) && mbi_scan_suits_whole(plan, 1024 * 8);
+	return plan->device.nnz <= mbi_scan_at_once(plan, 12) &&
+			mbi_scan_suits_whole(plan, MBI_SCAN_LONGEST);
 }
 
 static int mbi_scan_fill(const merbit_plan *plan) {
@@ -21098,13 +21117,37 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
 			mbi_knob(plan, MBI_KNOB_SCAN_STEPS) % twice == 0;
 }
 
-static int mbi_scan_spread(const merbit_plan *plan, int threads, int most) {
+static uint64_t mbi_scan_whole_blocks(const merbit_plan *plan, int threads, int steps) {
+	const double tile = 32.0 * steps, round = (double)threads * steps;
+	const double row = plan->nonempty.typical < round ? plan->nonempty.typical : round;
+	const int fitted = plan->nonempty.longest > tile;
+	const double lost = fitted ? (row + tile) / 2 : tile;
+	const uint64_t fills = plan->nonempty.count < plan->device.rows
+			? plan->device.rows / (uint64_t)(32 * threads) + 1 : 0;
+	return (uint64_t)ceil((double)plan->device.nnz * (fitted ? 1.02 : 1) / (round - lost)) + fills;
+}
+
+static int mbi_scan_fits(const merbit_plan *plan, int threads, int steps, int rounds) {
+	return mbi_scan_whole_blocks(plan, threads, steps) <=
+			(uint64_t)plan->context->device.multiprocessors &&
+			plan->nonempty.longest <= (uint64_t)(rounds * threads * steps);
+}
+
+static int mbi_scan_spread(const merbit_plan *plan, int most) {
 	int steps = 2;
-	while (steps < most && (plan->device.nnz > mbi_scan_at_once(plan, steps) ||
-			(steps < 8 && plan->nonempty.longest > (uint64_t)(threads * steps)))) {
-		steps += 2;
-	}
+	while (steps < most && !mbi_scan_fits(plan, 1024, steps, 2)) { steps += 2; }
 	return steps;
+}
+
+static int mbi_scan_narrow(const merbit_plan *plan, int steps) {
+	int threads = 512;
+	while (threads < 1024 && !mbi_scan_fits(plan, threads, steps, 1)) { threads += 64; }
+	return threads;
+}
+
+static uint64_t mbi_scan_longest(const mbi_scan_schedule *s) {
+	const uint64_t rounds = 2 * (uint64_t)s->threads * (uint64_t)s->steps;
+	return rounds < MBI_SCAN_LONGEST ? rounds : MBI_SCAN_LONGEST;
 }
 
 static void mbi_scan_defaults(merbit_plan *plan) {
@@ -21124,10 +21167,13 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 	int steps = single ? 8 : 4;
 	s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
 	s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
-	if (all_at_once && !wide_accumulator) { steps = mbi_scan_spread(plan, s->threads, most); }
+	if (all_at_once && !wide_accumulator) {
+		steps = wish_steps != 0 ? wish_steps : mbi_scan_spread(plan, most);
+		s->threads = wish->block_threads != 0 ? s->threads : mbi_scan_narrow(plan, steps);
+	}
 	s->steps = wish_steps != 0 ? wish_steps : steps;
 	s->whole = nnz > 0 && (wish_whole == 2 || (wish_whole == 0 && s->threads >= 64 &&
-			mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
+			mbi_scan_suits_whole(plan, mbi_scan_longest(s))));
 	if (!s->whole) {
 		const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
 		const int twice = mbi_scan_takes_twice(plan);
@@ -21205,6 +21251,8 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 	s->resident = mbi_scan_resident(plan);
 	warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
 	s->blocks = (s->tiles + warps - 1) / warps;
+	s->fitted = s->whole && plan->nonempty.longest > tile && s->tiles <= MBI_SCAN_FITTED;
+	if (s->fitted) { s->blocks = 2 * s->blocks + 2; }
 	s->fills = 1;
 	mbi_scan_size_rows(plan);
 	s->held = mbi_scan_held(plan);
@@ -21246,6 +21294,7 @@ static void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
 		mbi_preamble_define_int(preamble, "MBK_FILL", s->fill);
 		mbi_preamble_define_int(preamble, "MBK_FILL_AHEAD", mbi_scan_fills_ahead(plan));
 	}
+	if (s->whole) { mbi_preamble_define_int(preamble, "MBK_FITTED", s->fitted); }
 	if (s->dots) { mbi_preamble_define_int(preamble, "MBK_DOTS", 1); }
 }
 
@@ -21306,7 +21355,7 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 	mbi_scan_schedule *s = mbi_scan_of(plan);
 	const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
 	const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
-	const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
+	const uint64_t starts = s->whole ? (s->blocks + 2) * sizeof(uint64_t) : 0;
 	mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
 	const uint64_t bytes[] = {words, tile_rows, starts};
 	MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
@@ -21320,6 +21369,7 @@ static merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
 
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
 	mbi_scan_schedule *s = mbi_scan_of(plan);
+	const uint64_t count = s->block_start + (s->blocks + 1) * sizeof(uint64_t);
 	mbk_scan_cut_arguments arguments;
 	arguments.row_start = plan->nonempty.row_start;
 	arguments.tile_row = s->tile_row;
@@ -21327,9 +21377,11 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
 	arguments.tiles = s->tiles;
 	arguments.blocks = s->blocks;
 	arguments.block_start = s->block_start;
-	return mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
-			(int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
-			MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
+	MBI_TRY(mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
+			s->fitted ? 1 : (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1, MBI_SCAN_BUILD_THREADS,
+			s->fitted ? (unsigned)(s->tiles * sizeof(uint32_t)) : 0, NULL, &arguments));
+	return s->fitted ? mbi_device_download(plan->context, &s->blocks, count, sizeof s->blocks)
+			: MERBIT_OK;
 }
 
 static merbit_status mbi_scan_create(merbit_plan *plan) {
@@ -21454,7 +21506,8 @@ static void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, uint64
 	const uint64_t tiles = plan->device.nnz / (32 * steps) + 1;
 	mbi_nonempty_bound(plan, bound);
 	bound->kept += (plan->device.nnz / 32 + 32) * sizeof(uint32_t) +
-			(2 * tiles + 1) * sizeof(uint32_t) + (tiles + 1) * sizeof(uint64_t);
+			(2 * tiles + 1) * sizeof(uint32_t) +
+			(tiles + (tiles < MBI_SCAN_FITTED ? tiles : 0) + 4) * sizeof(uint64_t);
 	bound->scratch += 2 * tiles * sums;
 }
 
@@ -22016,8 +22069,8 @@ static int mbi_sliced_pack(const merbit_plan *plan) {
 
 static int mbi_sliced_unroll(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_SLICED_UNROLL);
-	const int bytes = mbi_sliced_pack(plan) * (int)mbi_type_size(mbi_plan_accumulator(plan));
-	return wish != 0 ? wish : 32 / bytes;
+	return wish != 0 ? wish : mbi_sliced_pack(plan) > 1 ? 2
+			: 32 / (int)mbi_type_size(mbi_plan_accumulator(plan));
 }
 
 static int mbi_sliced_sorts(const merbit_plan *plan) {

@@ -281,10 +281,10 @@ static void a_plan_tells_its_choice(void **state) {
   assert_non_null(strstr(line, "small, with rows of similar length; runner-up scan"));
   assert_int_equal(chosen(8, 1, 0, MERBIT_METHOD_AUTO, line), MERBIT_METHOD_SCAN); /* one row */
   assert_non_null(strstr(line, "scan on "));
-  assert_non_null(strstr(line, "8 tiles of 32 x 2, scan depth 5, 63 empty rows, 1024 threads "
+  assert_non_null(strstr(line, "8 tiles of 32 x 2, scan depth 5, 63 empty rows, 512 threads "
                                "with whole rows"));
   assert_int_equal(chosen(9, 0, 0, MERBIT_METHOD_SCAN, line), MERBIT_METHOD_SCAN);
-  assert_non_null(strstr(line, "scan depth 3, 0 empty rows, 1024 threads with whole rows; "));
+  assert_non_null(strstr(line, "scan depth 3, 0 empty rows, 512 threads with whole rows; "));
   assert_non_null(strstr(line, "requested"));
   assert_int_equal(chosen(20, 0, 0, MERBIT_METHOD_ROWS, line), MERBIT_METHOD_ROWS);
   assert_non_null(strstr(line, "8 lanes per row, 3 nonzeros in flight, 256 threads"));

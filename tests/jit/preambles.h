@@ -103,16 +103,17 @@ static void dots_preamble(merbit_type type, int form, mbi_preamble *preamble) {
   mbi_scan_preamble(&plan, preamble);
 }
 
-/* The same tiles in blocks that take whole rows. */
+/* The same tiles in blocks that take whole rows, with form & 8 as many as fit. */
 static void whole_preamble(merbit_type type, int form, int steps, int threads,
                            mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form, steps, 2, threads, &plan);
   plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
-  plan.nonempty.longest = form & 8 ? 32 : 5;
+  plan.nonempty.longest = form & 8 ? 3000 : 5;
   plan.nonempty.count = form & 32 ? 999 : 1000;
   assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
   assert_true(mbi_scan_of(&plan)->whole);
+  assert_int_equal(mbi_scan_of(&plan)->fitted, form & 8 ? 1 : 0);
   mbi_scan_preamble(&plan, preamble);
 }
 

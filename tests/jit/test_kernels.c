@@ -446,11 +446,11 @@ static void compile_every_form(void) {
     for (form = 0; form < 16; form += 4) { /* general matrices that fit in L2 */
       for (s = 0; s < sizeof whole_steps / sizeof whole_steps[0]; s++) {
         if (!(form & 8) || whole_steps[s] % 4 == 0) { /* else no whole packs of floats */
-          whole_preamble(MERBIT_F32, form, whole_steps[s], 1024, &preamble);
+          whole_preamble(MERBIT_F32, form, whole_steps[s], form & 4 ? 768 : 1024, &preamble);
           compile("spmv/gpu/scan/whole.cu", &preamble, capabilities[c]);
         }
         if (whole_steps[s] <= 8 || capabilities[c] < 100) {
-          whole_preamble(MERBIT_F64, form, whole_steps[s], 1024, &preamble);
+          whole_preamble(MERBIT_F64, form, whole_steps[s], form & 4 ? 768 : 1024, &preamble);
           compile("spmv/gpu/scan/whole.cu", &preamble, capabilities[c]);
         }
       }

@@ -14,10 +14,11 @@ struct scan_form : csr_form {
   simt_kernel build, product, sum, fixup; // sum: for any beta
   simt_kernel cut = {}; // for blocks that take whole rows; `product` is then the whole product
   bool whole = false;
-  bool dots = false;  // the product stores parts of x'A x after firsts and tails
-  unsigned held = 32; // rows of a tile whose old y is in shared memory
-  unsigned fill = 8;  // empty rows that each thread writes
-  bool ahead = false; // prefetch sectors of y that also hold non-empty rows
+  bool fitted = false; // blocks own as many rows as their warps take in one round
+  bool dots = false;   // the product stores parts of x'A x after firsts and tails
+  unsigned held = 32;  // rows of a tile whose old y is in shared memory
+  unsigned fill = 8;   // empty rows that each thread writes
+  bool ahead = false;  // prefetch sectors of y that also hold non-empty rows
 };
 
 inline std::vector<const scan_form *> scan_forms;
@@ -235,41 +236,69 @@ void scan_fixup(scan_bed<V> &b, uint64_t filled, const simt_array &firsts,
            y.get(), b.tiles, filled, at_alpha, at_beta);
 }
 
-// Returns the cuts of whole rows: for each even cut, the first row start at or after it.
-template <class V>
-void scan_cut(scan_bed<V> &b, uint64_t blocks, simt_array &block_start, uint64_t seed) {
-  const uint64_t step = (b.f.threads / 32 - 1) * b.tile_nonzeros;
-  b.forbid(true);
-  simt_run(b.f.cut, b.run(seed),
-           {csr_divide_up(blocks + 1, SCAN_BUILD_THREADS), SCAN_BUILD_THREADS, 0},
-           b.row_start.get(), b.tile_row.get(), b.nnz, b.tiles, (mbk_u64)blocks,
-           block_start.get());
-  b.allow();
-  int64_t row = 0;
-  for (uint64_t at = 0; at <= blocks; at++) {
-    while (row < b.m.rows && (uint64_t)b.m.row_ptr[row] < at * step) {
-      row++;
-    }
-    if (block_start.load(at) != (uint64_t)b.m.row_ptr[row]) {
-      fail_msg("%s on %s: block_start[%llu] is %llu, not %lld", b.f.name, b.m.name,
-               (unsigned long long)at, (unsigned long long)block_start.load(at),
-               (long long)b.m.row_ptr[row]);
+// Returns where blocks of whole rows begin, by a simple loop: at the first row start at or
+// after each even cut or, if they are fitted, where a row no longer fits.
+template <class V> std::vector<int64_t> scan_cuts(const scan_bed<V> &b) {
+  const int64_t tile = (int64_t)b.tile_nonzeros, warps = b.f.threads / 32;
+  std::vector<int64_t> cuts = {0};
+  for (int64_t row = 0; row < b.m.rows; row++) {
+    const int64_t begin = b.m.row_ptr[row], end = b.m.row_ptr[row + 1];
+    if (b.f.fitted) {
+      const int64_t first = cuts.back() / tile, round = (first + warps) * tile;
+      if (end <= round) {
+        continue;
+      }
+      // A row that ends beyond the round gets the next block, or ends this one if it is so long
+      // that hardly any other row is in it.
+      if (begin / tile > first) {
+        cuts.push_back(begin);
+        row--; // which may be longer than a round
+      } else if (end < (int64_t)b.nnz) {
+        cuts.push_back(end);
+      }
+    } else {
+      while ((int64_t)cuts.size() * (warps - 1) * tile <= begin && begin < (int64_t)b.nnz) {
+        cuts.push_back(begin);
+      }
     }
   }
+  return cuts;
+}
+
+// Computes block_start in the shim, compares it, and returns the number of blocks.
+template <class V>
+uint64_t scan_cut(scan_bed<V> &b, uint64_t blocks, simt_array &block_start, uint64_t seed) {
+  std::vector<int64_t> cuts = scan_cuts(b);
+  const unsigned grid = b.f.fitted ? 1 : csr_divide_up(blocks + 1, SCAN_BUILD_THREADS);
+  b.forbid(true);
+  simt_run(
+      b.f.cut, b.run(seed), {grid, SCAN_BUILD_THREADS, b.f.fitted ? (unsigned)b.tiles * 4 : 0},
+      b.row_start.get(), b.tile_row.get(), b.nnz, b.tiles, (mbk_u64)blocks, block_start.get());
+  b.allow();
+  const uint64_t count = b.f.fitted ? block_start.load(blocks + 1) : blocks;
+  cuts.resize(count + 1, (int64_t)b.nnz);
+  for (uint64_t at = 0; at <= count; at++) {
+    if (block_start.load(at) != (uint64_t)cuts[at]) {
+      fail_msg("%s on %s: block_start[%llu] is %llu, not %lld", b.f.name, b.m.name,
+               (unsigned long long)at, (unsigned long long)block_start.load(at),
+               (long long)cuts[at]);
+    }
+  }
+  return count;
 }
 
 template <class V>
 void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &y,
                          uint64_t seed) {
   const uint64_t tiled = (b.tiles + b.f.threads / 32 - 2) / (b.f.threads / 32 - 1);
-  const scan_grid grid = scan_blocks(b, (unsigned)tiled);
+  const uint64_t most = b.f.fitted ? 2 * tiled + 2 : tiled;
   if (tiled == 0) { // the plan uses the other kernels
     return;
   }
   const bool adds = b.f.adds(beta, seed);
-  simt_array block_start(grid.multiply + 1, 8, 0xff);
+  simt_array block_start(most + 2, 8, 0xff);
   const simt_array nobody(0, 8);
-  scan_cut(b, grid.multiply, block_start, seed);
+  const scan_grid grid = scan_blocks(b, (unsigned)scan_cut(b, most, block_start, seed));
   if (b.f.vanishes(alpha)) {
     b.forbid(true);
   }

@@ -10,7 +10,7 @@
 // without `once` load two nonzeros at once, as for short rows in f32. With SIMT_WHOLE defined
 // the file is spmv/gpu/scan/whole.cu; with SIMT_DOTS the product also computes x'A x; with
 // SIMT_TWICE lanes take 32 bytes of sums, as for patterns. Streaming forms hold the old y of
-// more rows, prefetch sectors of y that hold both empty and other rows, and write more empty
+// more rows, fit whole rows to blocks, prefetch sectors of y that hold both empty and other rows, and write more empty
 // rows per warp.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
@@ -28,6 +28,7 @@
 #else
 #define MBK_PACK (MBK_STREAMING ? 16 / (int)sizeof(MBK_COMPUTE) : 2)
 #endif
+#define MBK_FITTED MBK_STREAMING
 #define MBK_BLOCKS 1
 #define MBK_ALIGNED (MBK_THREADS != 128)
 #ifdef SIMT_DOTS
@@ -62,12 +63,14 @@ static const scan_form form = {
   {},
   SIMT_KERNEL(mbk_scan_cut),
   true,
+  MBK_FITTED != 0,
   false,
 #else
   SIMT_KERNEL(mbk_scan_product),
   SIMT_KERNEL(mbk_scan_sum),
   SIMT_KERNEL(mbk_scan_fixup),
   {},
+  false,
   false,
   MBK_DOTS != 0,
 #endif

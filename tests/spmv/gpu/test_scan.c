@@ -8,9 +8,9 @@
 #include <cmocka.h>
 #include "support/plan_sizes.h"
 
-/* Whole rows as long as one block of 1024 threads per multiprocessor takes all, with as few
- * steps as that takes, then in smaller blocks; then rows that cross blocks, in short tiles if
- * there are few. */
+/* Whole rows as long as one block of at most 1024 threads per multiprocessor takes all, with as
+ * few steps and threads as that takes, then in smaller blocks; then rows that cross blocks, in
+ * short tiles if there are few. */
 static void sizes_of_the_scan(void **state) {
   enum { ONE = 31 * 256 * 132, ALL = 31 * 384 * 132, FEW = 16384 * 132, SMALL = 49152 * 132 };
   static const struct {
@@ -19,18 +19,18 @@ static void sizes_of_the_scan(void **state) {
     uint64_t nnz;
     int steps, threads, whole;
   } cases[] = {{MERBIT_F64, MERBIT_MEMORY_HOST, 0, 4, 128, 0},
-               {MERBIT_F64, MERBIT_MEMORY_HOST, 1, 2, 1024, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, 1, 2, 512, 1},
                {MERBIT_F64, MERBIT_MEMORY_HOST, ONE / 4, 2, 1024, 1},
-               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE / 4 + 1, 4, 1024, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE / 4 + 1, 4, 576, 1},
                {MERBIT_F32, MERBIT_MEMORY_HOST, ONE / 4, 2, 1024, 1},
                {MERBIT_F32, MERBIT_MEMORY_HOST, ONE / 2, 4, 1024, 1},
-               {MERBIT_F32, MERBIT_MEMORY_HOST, ONE / 2 + 1, 6, 1024, 1},
-               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE / 2 + 1, 6, 1024, 1},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, ONE / 2 + 1, 6, 704, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE / 2 + 1, 6, 704, 1},
                {MERBIT_F32, MERBIT_MEMORY_HOST, ONE, 8, 1024, 1},
                {MERBIT_F64, MERBIT_MEMORY_DEVICE, ONE, 8, 1024, 1},
-               {MERBIT_F32, MERBIT_MEMORY_HOST, ONE + 1, 10, 1024, 1},
-               {MERBIT_F32, MERBIT_MEMORY_DEVICE, ONE + 1, 10, 1024, 1},
-               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE + 1, 10, 1024, 1},
+               {MERBIT_F32, MERBIT_MEMORY_HOST, ONE + 1, 10, 832, 1},
+               {MERBIT_F32, MERBIT_MEMORY_DEVICE, ONE + 1, 10, 832, 1},
+               {MERBIT_F64, MERBIT_MEMORY_HOST, ONE + 1, 10, 832, 1},
                {MERBIT_F64, MERBIT_MEMORY_DEVICE, ONE + 1, 4, 512, 1},
                {MERBIT_F64, MERBIT_MEMORY_HOST, ALL, 12, 1024, 1},
                {MERBIT_F64, MERBIT_MEMORY_HOST, ALL + 1, 4, 128, 0},
@@ -53,6 +53,7 @@ static void sizes_of_the_scan(void **state) {
     merbit_plan plan;
     plan_of(&plan, cases[i].type, 10, nnz);
     plan.device.values = 256;
+    plan.nonempty.longest = 60;
     plan.desc.scalar_memory = cases[i].scalars;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_scan_of(&plan)->steps, cases[i].steps);
@@ -107,10 +108,10 @@ static void short_rows(void **state) {
                {MERBIT_F64, MOST, MOST, 65, 8, 2, 512, 0},
                {MERBIT_F32, MOST, MOST + 1, 64, 16, 2, 256, 0},
                {MERBIT_F32, MOST / 4, MOST, 64, 12, 4, 512, 0},
-               {MERBIT_F32, 10, 300000, 64, 4, 4, 1024, 1},
-               {MERBIT_F32, 75001, 300000, 64, 4, 2, 1024, 1},
-               {MERBIT_F32, 10, 100, 64, 2, 2, 1024, 1},
-               {MERBIT_C64, 10, 100, 64, 2, 2, 1024, 1},
+               {MERBIT_F32, 10, 300000, 64, 4, 4, 640, 1},
+               {MERBIT_F32, 75001, 300000, 64, 4, 2, 640, 1},
+               {MERBIT_F32, 10, 100, 64, 2, 2, 512, 1},
+               {MERBIT_C64, 10, 100, 64, 2, 2, 512, 1},
                {MERBIT_C128, 10, 100, 64, 4, 1, 512, 1},
                {MERBIT_C128, 10, FEW - 1, 65, 4, 1, 128, 0},
                {MERBIT_C128, 10, FEW, 65, 6, 2, 256, 0}};
@@ -201,15 +202,15 @@ static void rows_held(void **state) {
   }
 }
 
-/* A row may occupy its block for one round, unless the user says otherwise. A round gets up to
- * 8 steps for it. */
+/* A row may occupy its block for two rounds and have 8192 nonzeros, unless the user says
+ * otherwise. */
 static void whole_rows_are_short(void **state) {
   static const struct {
     uint32_t longest;
     int wish, threads, whole, steps;
-  } cases[] = {{8192, 0, 0, 1, 8}, {8193, 0, 0, 0, 4}, {8193, 2, 0, 1, 8}, {5, 1, 0, 0, 4},
-               {5, 2, 64, 1, 2},   {5, 0, 32, 0, 4},   {512, 0, 64, 1, 8}, {513, 0, 64, 0, 4},
-               {384, 0, 64, 1, 6}, {2048, 0, 0, 1, 2}, {2049, 0, 0, 1, 4}};
+  } cases[] = {{8192, 0, 0, 1, 4}, {8193, 0, 0, 0, 4}, {8193, 2, 0, 1, 6}, {5, 1, 0, 0, 4},
+               {5, 2, 64, 1, 2},   {5, 0, 32, 0, 4},   {256, 0, 64, 1, 2}, {257, 0, 64, 0, 4},
+               {4096, 0, 0, 1, 2}, {4097, 0, 0, 1, 4}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -221,6 +222,44 @@ static void whole_rows_are_short(void **state) {
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_scan_of(&plan)->whole, cases[i].whole);
     assert_int_equal(mbi_scan_of(&plan)->steps, cases[i].steps);
+  }
+}
+
+/* Blocks are fitted if a row may be longer than a tile, in as many threads as leave a few
+ * blocks to spare, hold the longest row in one round if possible, and write empty rows at once.
+ * They may need more entries, and do not list the tiles of a large matrix in shared memory. */
+static void blocks_are_fitted(void **state) {
+  static const struct {
+    uint64_t nnz, empty;
+    uint32_t longest;
+    double typical;
+    int wish, steps, threads, fitted;
+  } cases[] = {
+      {500000, 0, 128, 20, 0, 4, 1024, 0},     {500000, 0, 129, 20, 0, 4, 1024, 1},
+      {379263, 0, 980, 18, 0, 4, 768, 1},      {379263, 100000, 980, 18, 0, 4, 832, 1},
+      {379263, 0, 3100, 18, 0, 4, 832, 1},     {595118, 0, 2878, 132, 0, 6, 832, 1},
+      {12288 * 128, 0, 200, 20, 4, 4, 512, 1}, {12288 * 128 + 1, 0, 200, 20, 4, 4, 512, 0}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    const mbi_scan_schedule *s;
+    uint64_t warps;
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F64, 100000 + cases[i].empty, cases[i].nnz);
+    plan.device.values = 256;
+    plan.nonempty.count = 100000;
+    plan.nonempty.longest = cases[i].longest;
+    plan.nonempty.typical = cases[i].typical;
+    plan.tuning[MBI_KNOB_SCAN_STEPS] = cases[i].wish;
+    plan.tuning[MBI_KNOB_SCAN_WHOLE] = 2;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    s = mbi_scan_of(&plan);
+    warps = (uint64_t)s->threads / 32 - 1;
+    assert_int_equal(s->steps, cases[i].steps);
+    assert_int_equal(s->threads, cases[i].threads);
+    assert_int_equal(s->fitted, cases[i].fitted);
+    assert_true(s->blocks ==
+                (s->tiles + warps - 1) / warps * (s->fitted ? 2 : 1) + (s->fitted ? 2 : 0));
   }
 }
 
@@ -426,6 +465,7 @@ int main(void) {
       cmocka_unit_test(sizes_of_the_scan),
       cmocka_unit_test(rows_held),
       cmocka_unit_test(whole_rows_are_short),
+      cmocka_unit_test(blocks_are_fitted),
       cmocka_unit_test(short_rows),
       cmocka_unit_test(patterns),
       cmocka_unit_test(forms_of_the_scan),

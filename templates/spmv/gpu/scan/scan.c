@@ -37,6 +37,9 @@ MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *pream
     mbi_preamble_define_int(preamble, "MBK_FILL", s->fill);
     mbi_preamble_define_int(preamble, "MBK_FILL_AHEAD", mbi_scan_fills_ahead(plan));
   }
+  if (s->whole) {
+    mbi_preamble_define_int(preamble, "MBK_FITTED", s->fitted);
+  }
   if (s->dots) {
     mbi_preamble_define_int(preamble, "MBK_DOTS", 1);
   }
@@ -112,7 +115,7 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const uint64_t words = s->tiles * (uint64_t)s->steps * sizeof(uint32_t);
   const uint64_t tile_rows = (2 * s->tiles + 1) * sizeof(uint32_t);
-  const uint64_t starts = s->whole ? (s->blocks + 1) * sizeof(uint64_t) : 0;
+  const uint64_t starts = s->whole ? (s->blocks + 2) * sizeof(uint64_t) : 0;
   mbi_devptr *const parts[] = {&s->row_ends, &s->tile_row, &s->block_start};
   const uint64_t bytes[] = {words, tile_rows, starts};
   MBI_TRY(mbi_plan_allocate_parts(plan, "the ends and tiles of rows", 3, parts, bytes));
@@ -127,9 +130,10 @@ MBI_INTERNAL merbit_status mbi_scan_schedule_create(merbit_plan *plan) {
   return MERBIT_OK;
 }
 
-/* Computes block_start from the schedule. */
+/* Computes block_start from the schedule and, if blocks are fitted, their number. */
 static merbit_status mbi_scan_cut(merbit_plan *plan) {
   mbi_scan_schedule *s = mbi_scan_of(plan);
+  const uint64_t count = s->block_start + (s->blocks + 1) * sizeof(uint64_t);
   mbk_scan_cut_arguments arguments;
   arguments.row_start = plan->nonempty.row_start;
   arguments.tile_row = s->tile_row;
@@ -137,9 +141,12 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
   arguments.tiles = s->tiles;
   arguments.blocks = s->blocks;
   arguments.block_start = s->block_start;
-  return mbi_device_launch(plan->context, s->cut, "mbk_scan_cut",
-                           (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1,
-                           MBI_SCAN_BUILD_THREADS, 0, NULL, &arguments);
+  MBI_TRY(mbi_device_launch(
+      plan->context, s->cut, "mbk_scan_cut",
+      s->fitted ? 1 : (int64_t)s->blocks / MBI_SCAN_BUILD_THREADS + 1, MBI_SCAN_BUILD_THREADS,
+      s->fitted ? (unsigned)(s->tiles * sizeof(uint32_t)) : 0, NULL, &arguments));
+  return s->fitted ? mbi_device_download(plan->context, &s->blocks, count, sizeof s->blocks)
+                   : MERBIT_OK;
 }
 
 /* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
@@ -298,7 +305,8 @@ MBI_INTERNAL void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, 
   /* row_ends has a word per 32 nonzeros and, in the last tile, at most 32 unused words.
    * tile_row and block_start follow. */
   bound->kept += (plan->device.nnz / 32 + 32) * sizeof(uint32_t) +
-                 (2 * tiles + 1) * sizeof(uint32_t) + (tiles + 1) * sizeof(uint64_t);
+                 (2 * tiles + 1) * sizeof(uint32_t) +
+                 (tiles + (tiles < MBI_SCAN_FITTED ? tiles : 0) + 4) * sizeof(uint64_t);
   bound->scratch += 2 * tiles * sums;
 }
 

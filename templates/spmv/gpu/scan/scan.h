@@ -9,11 +9,12 @@
 /* The state of SCAN: its sizes and schedule. spmv/gpu/scan/scan.cu describes the arrays. */
 typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
-  int pack;  /* nonzeros that a lane loads at once */
-  int whole; /* 1: each block owns whole rows, from block_start, and there is no fix-up */
-  int dots;  /* 1: products also compute x'A x */
-  int held;  /* rows per tile whose old y is copied to shared memory */
-  int fills; /* 1: the product writes the empty rows; 0: the fix-up does */
+  int pack;   /* nonzeros that a lane loads at once */
+  int whole;  /* 1: each block owns whole rows, from block_start, and there is no fix-up */
+  int fitted; /* 1: as many of them as its warps take in one round */
+  int dots;   /* 1: products also compute x'A x */
+  int held;   /* rows per tile whose old y is copied to shared memory */
+  int fills;  /* 1: the product writes the empty rows; 0: the fix-up does */
   uint64_t tiles, blocks, fixup_blocks, empty_rows;
   uint64_t fill_blocks; /* blocks that write empty rows, in addition to `blocks` */
   int fill;             /* rows per thread of those blocks: MBK_FILL */
@@ -24,7 +25,8 @@ typedef struct mbi_scan_schedule {
 
 #define MBI_SCAN_BUILD_THREADS 128
 #define MBI_SCAN_FIXUP_THREADS 256
-#define MBI_SCAN_TILE 256.0 /* nonzeros per tile that forecasts assume */
+#define MBI_SCAN_FITTED 12288u /* tiles of the largest matrix whose blocks are fitted */
+#define MBI_SCAN_TILE 256.0    /* nonzeros per tile that forecasts assume */
 /* The size of x from which a product also computes x'A x if its caller wants it. This pays if
  * rows are short and reading x and A x again would take longer than the extra work. */
 #ifndef MBI_SCAN_DOTS

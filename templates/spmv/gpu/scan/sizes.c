@@ -29,6 +29,13 @@ static int mbi_scan_looks_up(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_ROW || plan->device.form == MBI_VALUES_TABLE;
 }
 
+/* Returns the number of nonzeros in flight if each multiprocessor runs one block of 1,024
+ * threads that owns whole rows. One of its 32 warps is left for rows beyond the block's
+ * tiles. */
+static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
+  return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
+}
+
 /* Returns the number of resident blocks per multiprocessor that leaves a lane enough registers
  * to avoid spilling. Blocks that own whole rows need more registers. On compute capability 9.0,
  * NVRTC fits one more pack of 16 bytes into 40 registers in the simple cases (packs_fit). */
@@ -47,6 +54,8 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
    * registers. */
   const int tight = plan->context->device.compute_capability >= 100 && packs == 4 && single &&
                     plan->device.form == MBI_VALUES_ROW;
+  /* If all blocks run at once, a second one per multiprocessor is that of the next launch. */
+  const int once = mbi_scan_of(plan)->whole && plan->device.nnz <= mbi_scan_at_once(plan, 12);
   /* With 16-byte accumulators, the rest of a lane's state takes twice the registers. */
   const int wide_accumulator = mbi_plan_accumulator(plan) == MERBIT_C128;
   const int blocks = (wide_accumulator           ? (packs > 16  ? 256
@@ -56,31 +65,29 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
                       : tight                    ? 768
                       : packs > (single ? 4 : 6) ? 512
                       : packs > full             ? 1024
+                      : once                     ? 1280
                                                  : 1536) /
                      threads;
   return blocks > 16 ? 16 : blocks < 1 ? 1 : blocks;
 }
 
-/* Returns the number of nonzeros in flight if each multiprocessor runs one block of 1,024
- * threads that owns whole rows. One of its 32 warps is left for rows beyond the block's
- * tiles. */
-static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
-  return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
-}
+/* The longest row of matrices that take a single launch. */
+#define MBI_SCAN_LONGEST (1024 * 8)
 
 /* Returns 1 if a single launch with whole rows per block pays. It does if the whole matrix is
- * in flight at once and no row exceeds `round`, the nonzeros that a block takes in one round.
- * It also does for larger matrices of short rows, whose ends a fix-up would have to look up. */
-static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t round) {
+ * in flight at once and no row exceeds `most` nonzeros. It also does for larger matrices of
+ * short rows, whose ends a fix-up would have to look up. */
+static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t most) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
-  return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= round
+  return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= most
          : nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64
                                              : 0;
 }
 
 /* Returns 1 if the whole matrix is in flight at once in a single launch of SCAN. */
 MBI_INTERNAL int mbi_scan_holds_all(const merbit_plan *plan) {
-  return plan->device.nnz <= mbi_scan_at_once(plan, 12) && mbi_scan_suits_whole(plan, 1024 * 8);
+  return plan->device.nnz <= mbi_scan_at_once(plan, 12) &&
+         mbi_scan_suits_whole(plan, MBI_SCAN_LONGEST);
 }
 
 /* Returns the rows per thread in blocks that write empty rows (MBK_FILL). With 8, the empty
@@ -143,19 +150,57 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
          mbi_knob(plan, MBI_KNOB_SCAN_STEPS) % twice == 0;
 }
 
-/* Returns the least even number of steps with which one block per multiprocessor holds the
- * whole matrix at once and, if 8 steps suffice for that, its longest row in one round. More
- * steps would leave some multiprocessors idle. (us on an H200, f32 / f64, with 8 steps and with
- * these: R-MAT graphs of 98,966 nonzeros 5.4 / 7.6 and 4.5 / 4.1, of 497,041 nonzeros 6.8 / 8.7
- * and 5.5 / 6.3.) */
-static int mbi_scan_spread(const merbit_plan *plan, int threads, int most) {
+/* Returns about how many blocks multiply and write empty rows if blocks own whole rows. A block
+ * loses a tile to its last row or, if it is fitted, half a row and half a tile, more or less.
+ */
+static uint64_t mbi_scan_whole_blocks(const merbit_plan *plan, int threads, int steps) {
+  const double tile = 32.0 * steps, round = (double)threads * steps;
+  const double row = plan->nonempty.typical < round ? plan->nonempty.typical : round;
+  const int fitted = plan->nonempty.longest > tile;
+  const double lost = fitted ? (row + tile) / 2 : tile;
+  const uint64_t fills = plan->nonempty.count < plan->device.rows
+                             ? plan->device.rows / (uint64_t)(32 * threads) + 1
+                             : 0;
+  return (uint64_t)ceil((double)plan->device.nnz * (fitted ? 1.02 : 1) / (round - lost)) +
+         fills;
+}
+
+/* Returns 1 if blocks that own whole rows run at once, one per multiprocessor, and none takes
+ * more than `rounds` rounds. */
+static int mbi_scan_fits(const merbit_plan *plan, int threads, int steps, int rounds) {
+  return mbi_scan_whole_blocks(plan, threads, steps) <=
+             (uint64_t)plan->context->device.multiprocessors &&
+         plan->nonempty.longest <= (uint64_t)(rounds * threads * steps);
+}
+
+/* Returns the least even number of steps with which blocks of 1,024 threads that own whole rows
+ * run at once. More steps would leave some multiprocessors idle. A second round of one block
+ * takes less time than that. (us on an H200, f32 / f64, an R-MAT graph of 496,954 nonzeros
+ * whose longest row has 4,202: with 4 steps 5.4 / 6.3, with 6 steps 6.8 / 8.2.) */
+static int mbi_scan_spread(const merbit_plan *plan, int most) {
   int steps = 2;
-  while (steps < most &&
-         (plan->device.nnz > mbi_scan_at_once(plan, steps) ||
-          (steps < 8 && plan->nonempty.longest > (uint64_t)(threads * steps)))) {
+  while (steps < most && !mbi_scan_fits(plan, 1024, steps, 2)) {
     steps += 2;
   }
   return steps;
+}
+
+/* Returns the least number of threads with which blocks that own whole rows run at once, and
+ * none takes a second round. Larger blocks would leave some multiprocessors idle. (800,000
+ * nonzeros of a web graph on an H200, us in f32 / f64: 832 threads 4.1 / 6.2, 1,024 threads 5.9
+ * / 8.8.) */
+static int mbi_scan_narrow(const merbit_plan *plan, int steps) {
+  int threads = 512;
+  while (threads < 1024 && !mbi_scan_fits(plan, threads, steps, 1)) {
+    threads += 64;
+  }
+  return threads;
+}
+
+/* Returns the longest row for a single launch: that of two rounds of a block. */
+static uint64_t mbi_scan_longest(const mbi_scan_schedule *s) {
+  const uint64_t rounds = 2 * (uint64_t)s->threads * (uint64_t)s->steps;
+  return rounds < MBI_SCAN_LONGEST ? rounds : MBI_SCAN_LONGEST;
 }
 
 /* Chooses the steps, the threads and whether blocks own whole rows, where the user did not. */
@@ -180,13 +225,12 @@ static void mbi_scan_defaults(merbit_plan *plan) {
   s->pack = single && !plan->streaming ? 2 : mbi_scan_widest(mbi_plan_accumulator(plan));
   s->threads = wish->block_threads != 0 ? wish->block_threads : threads;
   if (all_at_once && !wide_accumulator) {
-    steps = mbi_scan_spread(plan, s->threads, most);
+    steps = wish_steps != 0 ? wish_steps : mbi_scan_spread(plan, most);
+    s->threads = wish->block_threads != 0 ? s->threads : mbi_scan_narrow(plan, steps);
   }
   s->steps = wish_steps != 0 ? wish_steps : steps;
-  s->whole =
-      nnz > 0 && (wish_whole == 2 ||
-                  (wish_whole == 0 && s->threads >= 64 &&
-                   mbi_scan_suits_whole(plan, (uint64_t)s->threads * (uint64_t)s->steps)));
+  s->whole = nnz > 0 && (wish_whole == 2 || (wish_whole == 0 && s->threads >= 64 &&
+                                             mbi_scan_suits_whole(plan, mbi_scan_longest(s))));
   if (!s->whole) {
     const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
     const int twice = mbi_scan_takes_twice(plan);
@@ -280,6 +324,10 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
   /* With whole rows, one warp is reserved for rows that extend beyond the block's tiles. */
   warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
   s->blocks = (s->tiles + warps - 1) / warps;
+  s->fitted = s->whole && plan->nonempty.longest > tile && s->tiles <= MBI_SCAN_FITTED;
+  if (s->fitted) { /* at most: two neighbours take more than a round but a tile, see whole.cu */
+    s->blocks = 2 * s->blocks + 2;
+  }
   s->fills = 1;
   mbi_scan_size_rows(plan);
   s->held = mbi_scan_held(plan);

@@ -1,17 +1,20 @@
 // SCAN with whole rows in each block: y = alpha A x + beta y in one launch, for matrices so
 // small that launching a fix-up would cost much.
 //
-// Data: the tiles of spmv/gpu/scan/scan.cu, and block_start. Block b owns the rows that begin
-// from tile b * (MBK_WARPS - 1) on and before the first tile of block b + 1. These are the
-// nonzeros [block_start[b], block_start[b + 1]), which may extend into tiles of neighbouring
-// blocks.
+// Data: the tiles of spmv/gpu/scan/scan.cu, and block_start. Block b owns whole rows, the
+// nonzeros [block_start[b], block_start[b + 1]), which may share tiles with neighbouring
+// blocks. If no row is longer than a tile, these are the rows that begin from tile b *
+// (MBK_WARPS - 1) on and before the first tile of block b + 1. Else a block owns as many rows
+// as its warps take in one round (MBK_FITTED).
 //
 // Work: each warp of a block takes one tile at a time. The warps pass the carry-outs of open
 // rows to each other through shared memory.
 //
 // Source: row-aligned blocks are from CSR-Stream (Greathouse, Daga, SC14). New here is how they
-// are cut: nonzeros are divided evenly, and a block begins at the first row start after its
-// cut, so that no search is needed.
+// are cut: from the rows in which tiles begin, so that no search is needed.
+#ifndef MBK_FITTED
+#error "define MBK_FITTED: 1 if a block owns as many rows as its warps take in one round"
+#endif
 #include "jit/device.cuh"
 #include "spmv/shared/algebra.cuh"
 
@@ -27,23 +30,50 @@
 
 #include "spmv/gpu/scan/whole_arguments.cuh"
 
+// Returns where the row that holds the first nonzero of a tile begins, or, if that is before
+// `least`, where it ends.
+MBK_DEVICE mbk_u64 mbk_scan_row_border(const mbk_scan_cut_arguments &a, mbk_u64 tile,
+                                       mbk_u64 least) {
+  const mbk_u32 row_number = mbk_load(a.tile_row + tile);
+  const mbk_u64 begin = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);
+  return begin >= least ? begin : (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);
+}
+
+#if MBK_FITTED
+// Writes block_start[0..n] and, after the `blocks` + 1 entries that it may need, the number of
+// blocks n. A block begins where the one before it ends. Launch: one block of 128. Shared:
+// mbk_u32[tiles].
+MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {
+  MBK_SHARED_MEMORY(shared);
+  // For each tile, where the block ends that begins in it.
+  mbk_u32 *const ends = (mbk_u32 *)shared;
+  for (mbk_u64 tile = mbk_thread(); tile < a.tiles; tile += 128) {
+    const mbk_u64 next = tile + MBK_WARPS;
+    ends[tile] =
+        (mbk_u32)(next < a.tiles ? mbk_scan_row_border(a, next, (tile + 1) * MBK_TILE_NONZEROS)
+                                 : a.nnz);
+  }
+  mbk_block_sync();
+  if (mbk_thread() == 0) {
+    mbk_u64 count = 0;
+    for (mbk_u64 at = 0; at < a.nnz; at = ends[at / MBK_TILE_NONZEROS]) {
+      a.block_start[count++] = at;
+    }
+    a.block_start[count] = a.nnz;
+    a.block_start[a.blocks + 1] = count;
+  }
+}
+#else
 // Writes block_start[0..blocks]. Launch: one thread per entry, 128 per block.
 MBK_KERNEL MBK_BOUNDS(128) mbk_scan_cut(MBK_GRID_CONSTANT mbk_scan_cut_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * 128 + mbk_thread();
   const mbk_u64 tile = at * (MBK_WARPS - 1);
-  mbk_u64 cut = a.nnz;
-  if (at > a.blocks) {
-    return;
+  if (at <= a.blocks) {
+    a.block_start[at] =
+        tile < a.tiles ? mbk_scan_row_border(a, tile, tile * MBK_TILE_NONZEROS) : a.nnz;
   }
-  if (tile < a.tiles) {
-    const mbk_u32 row_number = mbk_load(a.tile_row + tile);
-    cut = (mbk_u64)(mbk_load(a.row_start + row_number) - MBK_BASE);
-    if (cut < tile * MBK_TILE_NONZEROS) {
-      cut = (mbk_u64)(mbk_load(a.row_start + row_number + 1) - MBK_BASE);
-    }
-  }
-  a.block_start[at] = cut;
 }
+#endif
 
 // Returns a mask of the bits in a lane's word of row ends that belong to the tile's first
 // `count` nonzeros.
@@ -71,7 +101,11 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
   const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();
   const mbk_u64 begin = mbk_load(block_start + block);
   const mbk_u64 end = mbk_load(block_start + block + 1);
+#if MBK_FITTED
+  const mbk_u32 own_tile = (mbk_u32)(begin / MBK_TILE_NONZEROS);
+#else
   const mbk_u32 own_tile = block * (MBK_WARPS - 1);
+#endif
   mbk_u32 block_tile = own_tile;
   mbk_u32 turn = 0;
   // The sum so far of the row that is open after earlier rounds. Only the block's last row can
@@ -82,8 +116,11 @@ MBK_DEVICE void mbk_scan_run(const mbk_u32 *row_ends, const mbk_u32 *tile_row,
     const mbk_u64 start = (mbk_u64)tile * MBK_TILE_NONZEROS;
     const mbk_u32 slot = turn + warp;
     mbk_u32 ends = 0, row_number = 0;
-    // The loads of the first round do not wait for block_start.
+#if MBK_FITTED
+    if (tile < tiles && start < end) {
+#else // the loads of the first round do not wait for block_start
     if (tile < tiles && (block_tile == own_tile || start < end)) {
+#endif
       MBK_COMPUTE product[MBK_GROUPS][MBK_PACK];
       ends = lane < MBK_STEPS ? mbk_load(row_ends + tile * MBK_STEPS + lane) : 0;
       row_number = mbk_load(tile_row + tile);
