@@ -218,6 +218,9 @@ static int lend_buffer(PyObject *object, const char *name, int writable, mpy_arr
   array->ndim = buffer->ndim;
   for (i = 0; i < buffer->ndim; i++) {
     array->shape[i] = buffer->shape[i];
+  }
+  order_c(array);
+  for (i = 0; i < buffer->ndim && buffer->strides != NULL; i++) { /* ctypes gives NULL */
     array->strides[i] = buffer->strides[i];
   }
   return 0;

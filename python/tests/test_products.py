@@ -61,6 +61,22 @@ def test_other_buffers():
     assert isinstance(y, numpy.ndarray) and y.tolist() == [201, 30]
 
 
+def test_arrays_of_ctypes():
+    """Their buffers have no strides, which means C order."""
+    import ctypes
+
+    def array(kind, *numbers):
+        return (kind * len(numbers))(*numbers)
+
+    arrays = (array(ctypes.c_double, 1, 2, 3), array(ctypes.c_int, 0, 2, 1), array(ctypes.c_int, 0, 2, 3))
+    A, out = merbit.csr(arrays, (2, 3)), array(ctypes.c_double, 0, 0)
+    assert A.multiply(array(ctypes.c_double, 1, 10, 100)).tolist() == [201, 30]
+    A.multiply(array(ctypes.c_double, 1, 10, 100), out)
+    assert list(out) == [201, 30]
+    rows = (array(ctypes.c_double, 1, 2), array(ctypes.c_double, 10, 20), array(ctypes.c_double, 100, 200))
+    assert A.multiply((ctypes.c_double * 2 * 3)(*rows)).tolist() == [[201, 402], [30, 60]]
+
+
 def test_pattern_and_narrow_values(sparse, random):
     S = sparse(20, 15)
     x = random.random(15)
