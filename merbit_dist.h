@@ -248,11 +248,11 @@ MERBIT_API merbit_status merbit_dist_renumber(merbit_context *context, int64_t v
 
 /* Solves A x = b by CG (Hestenes, Stiefel 1952) or BiCGSTAB (van der Vorst 1992), as in Saad,
  * Iterative Methods for Sparse Linear Systems, 2nd edition, algorithms 9.1 and 7.7. Collective.
- * b and x are as x and y of merbit_dist_spmv. The iteration begins with x = 0 or, if
- * start_from_x is not 0, with the given x. On CUDA, work is on `stream`; with device messages
- * and a `sum` no number passes through the host between two convergence checks. The call is
- * complete on return. It returns MERBIT_OK however the iteration ended: result->stop says how.
- * `result` may be NULL. */
+ * b and x are as x and y of merbit_dist_spmv; they must not overlap. The iteration begins with
+ * x = 0 or, if start_from_x is not 0, with the given x. On CUDA, work is on `stream`; with
+ * device messages and a `sum` no number passes through the host between two convergence checks.
+ * The call is complete on return. It returns MERBIT_OK however the iteration ended:
+ * result->stop says how. `result` may be NULL. */
 MERBIT_API merbit_status merbit_dist_solve(merbit_dist *dist,
                                            const merbit_dist_solver_desc *desc, const void *b,
                                            void *x, int start_from_x, void *stream,
@@ -2436,13 +2436,14 @@ static merbit_status mbi_dist_check_vectors(merbit_dist *d, const void *x, const
   return mbi_dist_check_memory(d, y, &d->known_y);
 }
 
-/* Fails if the vectors of a product are wrong, before anything is sent. */
-static merbit_status mbi_dist_check_product(merbit_dist *d, const void *x, const void *y) {
+/* Fails if two vectors, called `names`, are wrong or overlap. The context is current. */
+static merbit_status mbi_dist_check_apart(merbit_dist *d, const void *x, const void *y,
+                                          const char *names) {
   const uint64_t bytes = (uint64_t)d->info.rows * d->element;
   MBI_TRY(mbi_dist_check_vectors(d, x, y));
-  return mbi_overlap(x, bytes, y, bytes)
-             ? mbi_fail(d->context, MERBIT_INVALID_ARGUMENT, "x and y overlap; use two arrays")
-             : MERBIT_OK;
+  return mbi_overlap(x, bytes, y, bytes) ? mbi_fail(d->context, MERBIT_INVALID_ARGUMENT,
+                                                    "%s overlap; use two arrays", names)
+                                         : MERBIT_OK;
 }
 
 MERBIT_API merbit_status merbit_dist_spmv(merbit_dist *dist, const void *alpha, const void *x,
@@ -2451,7 +2452,7 @@ MERBIT_API merbit_status merbit_dist_spmv(merbit_dist *dist, const void *alpha, 
   MBI_TRY(mbi_dist_ready(dist));
   status = mbi_dist_enter(dist);
   if (status == MERBIT_OK) {
-    status = mbi_dist_check_product(dist, x, y);
+    status = mbi_dist_check_apart(dist, x, y, "x and y"); /* before anything is sent */
     status = status == MERBIT_OK ? mbi_dist_multiply(dist, alpha, x, beta, y, stream) : status;
     mbi_dist_leave(dist);
   }
@@ -2682,7 +2683,7 @@ static merbit_status mbi_dist_solve_begin(mbi_dist_solve *v,
                             &v->shadow, &v->p_hat, &v->s_hat, &v->inverse};
   void **const cg[] = {&v->r, &v->p, &v->q, &v->z, &v->inverse};
   const int jacobi = desc != NULL && desc->preconditioner == MERBIT_PRECONDITIONER_JACOBI;
-  MBI_TRY(mbi_dist_check_vectors(v->d, v->b, v->x));
+  MBI_TRY(mbi_dist_check_apart(v->d, v->b, v->x, "b and x"));
   if (desc == NULL ||
       (desc->method != MERBIT_SOLVER_CG && desc->method != MERBIT_SOLVER_BICGSTAB) ||
       (desc->preconditioner != MERBIT_PRECONDITIONER_NONE && !jacobi)) {

@@ -321,6 +321,14 @@ static void mistakes_of_a_single_process(void **state) {
   x[4] = 1e-170;
   assert_int_equal(merbit_dist_solve(dist, &solver, x, y, 0, NULL, &result), MERBIT_OK);
   assert_int_equal(result.stop, MERBIT_STOP_NOT_FINITE); /* ||b||^2 is 0 */
+  assert_int_equal(merbit_dist_solve(dist, &solver, x, x, 0, NULL, &result),
+                   MERBIT_INVALID_ARGUMENT);
+  (void)merbit_last_error(context, sentence, sizeof sentence);
+  assert_non_null(strstr(sentence, "rank 0: b and x overlap"));
+  assert_int_equal(merbit_dist_solve(dist, &solver, x, x + 1, 0, NULL, &result),
+                   MERBIT_INVALID_ARGUMENT);
+  assert_true(x[4] == 1e-170); /* b is unchanged, and the operator still works */
+  assert_int_equal(merbit_dist_solve(dist, &solver, x, y, 0, NULL, &result), MERBIT_OK);
   assert_int_equal(merbit_dist_spmv(dist, NULL, x, NULL, x + 1, NULL), MERBIT_INVALID_ARGUMENT);
   (void)merbit_last_error(context, sentence, sizeof sentence);
   assert_non_null(strstr(sentence, "x and y overlap"));
