@@ -187,13 +187,14 @@ typedef struct merbit_dist_pagerank_desc {
 /* Makes an operator. Collective. `rows` has this rank's rows: a CSR view in host memory, of F64
  * or F32, whose columns are global, of 32 or 64 bits; rows->cols is the number of columns of
  * the whole matrix, which may exceed 2^31 - 1. Rank 0 has the first rows->rows rows of the
- * matrix, rank 1 the next ones, and so on; a rank may have none. x is divided like the rows.
- * Columns need not be sorted; duplicates add up. values NULL: all are 1. Nothing of `rows` is
- * needed after the call. `desc` may be NULL. The context may be on CUDA or on the CPU, but must
- * be on the same side on all ranks.
+ * matrix, rank 1 the next ones, and so on; a rank may have none, and row_ptr is then not read.
+ * x is divided like the rows. Columns need not be sorted; duplicates add up. values NULL on all
+ * ranks with entries: all are 1. Without entries col_ind and values are not read. Nothing of
+ * `rows` is needed after the call. `desc` may be NULL. The context may be on CUDA or on the
+ * CPU, but must be on the same side on all ranks.
  *
  * On all ranks it fails with MERBIT_INVALID_ARGUMENT if the ranks' rows do not add up to
- * rows->cols, or if the ranks differ in cols, type, side or whole_rows; with
+ * rows->cols, or if the ranks differ in cols, type, side, whole_rows or having values; with
  * MERBIT_INVALID_MATRIX for a bad offset or column; with MERBIT_NOT_SUPPORTED,
  * MERBIT_OUT_OF_MEMORY and the statuses of merbit_plan_create; with MERBIT_IO_ERROR if a
  * function of the exchange fails. */
@@ -220,10 +221,10 @@ MERBIT_API merbit_status merbit_dist_spmv(merbit_dist *dist, const void *alpha, 
 MERBIT_API merbit_status merbit_dist_dot(merbit_dist *dist, const void *x, const void *y,
                                          double *result, void *stream);
 /* Copies new values for the same structure into the operator: as many as the view given to
- * merbit_dist_create had, in its order and type, in host memory. Collective. No product may be
- * running. Fails if the view was a pattern. If a rank's arguments or memory do not suffice, all
- * ranks keep their values; after any other failure products and solves fail until a call
- * succeeds. */
+ * merbit_dist_create had, in its order and type, in host memory; NULL if it had none.
+ * Collective. No product may be running. Fails if the view was a pattern. If a rank's arguments
+ * or memory do not suffice, all ranks keep their values; after any other failure products and
+ * solves fail until a call succeeds. */
 MERBIT_API merbit_status merbit_dist_update_values(merbit_dist *dist, const void *values);
 /* Writes facts about the operator to *info. Fails only if a pointer is NULL. */
 MERBIT_API merbit_status merbit_dist_get_info(const merbit_dist *dist, merbit_dist_info *info);
@@ -649,7 +650,8 @@ struct merbit_dist {
   merbit_dist_info info;
   merbit_type type; /* F64 or F32 */
   size_t element;   /* its bytes */
-  int pattern, whole_rows;
+  int pattern;      /* no rank has values; known once the ranks have met */
+  int whole_rows;   /* as in merbit_dist_desc, 0 or 1 */
   int broken; /* 1: the exchange has failed, and no later call can work */
   int mixed;  /* 1: an update of the values failed on some rank after others had begun */
   int64_t nnz;
@@ -1110,9 +1112,9 @@ static merbit_status mbi_dist_check_view(merbit_context *context, const merbit_v
                     "cols is %" PRId64 ", nnz %" PRId64 ", base %d", rows->cols, rows->nnz,
                     rows->base);
   }
-  if (rows->row_ptr == NULL || (rows->nnz > 0 && rows->col_ind == NULL)) {
+  if ((rows->rows > 0 && rows->row_ptr == NULL) || (rows->nnz > 0 && rows->col_ind == NULL)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s is NULL",
-                    rows->row_ptr == NULL ? "row_ptr" : "col_ind");
+                    rows->rows > 0 && rows->row_ptr == NULL ? "row_ptr" : "col_ind");
   }
   return MERBIT_OK;
 }
@@ -1433,11 +1435,40 @@ static merbit_status mbi_dist_check_desc(merbit_dist *d, const merbit_plan_desc 
   return MERBIT_OK;
 }
 
+/* What a rank tells of its values. */
+enum { MBI_DIST_NO_ENTRIES, MBI_DIST_VALUES, MBI_DIST_PATTERN };
+
+/* Reads from the ranks' words, above bit 17, whether the matrix is a pattern. Ranks without
+ * entries do not count: their `values` may be NULL. */
+static merbit_status mbi_dist_meet_values(merbit_dist *d) {
+  const int64_t *words = d->ranks.from;
+  int q, other = -1; /* the first rank with entries */
+  for (q = 0; q < d->info.ranks; q++) {
+    const int64_t has = words[q] >> 17;
+    if (has == MBI_DIST_NO_ENTRIES) {
+      continue;
+    }
+    if (other >= 0 && has != words[other] >> 17) {
+      return mbi_fail(d->context, MERBIT_INVALID_ARGUMENT,
+                      "rank %d: `values` is%s NULL, but on rank %d it is%s; give values on all "
+                      "ranks with entries, or on none",
+                      q, has == MBI_DIST_PATTERN ? "" : " not", other,
+                      has == MBI_DIST_PATTERN ? " not" : "");
+    }
+    other = other >= 0 ? other : q;
+  }
+  d->pattern = other >= 0 && words[other] >> 17 == MBI_DIST_PATTERN;
+  return MERBIT_OK;
+}
+
 /* Finds where each rank's rows begin, and checks that the ranks fit together. */
 static merbit_status mbi_dist_meet(merbit_dist *d, const merbit_view *rows) {
   const mbi_dist_ranks *ranks = &d->ranks;
-  const int64_t kind = (int64_t)d->type | (int64_t)d->info.side << 8 |
-                       (int64_t)d->whole_rows << 16 | (int64_t)d->pattern << 17;
+  const int64_t has = rows->nnz == 0         ? MBI_DIST_NO_ENTRIES
+                      : rows->values != NULL ? MBI_DIST_VALUES
+                                             : MBI_DIST_PATTERN;
+  const int64_t kind =
+      (int64_t)d->type | (int64_t)d->info.side << 8 | (int64_t)d->whole_rows << 16 | has << 17;
   int q;
   MBI_TRY(mbi_dist_tell(ranks, rows->cols));
   for (q = 0; q < d->info.ranks; q++) {
@@ -1449,12 +1480,12 @@ static merbit_status mbi_dist_meet(merbit_dist *d, const merbit_view *rows) {
   }
   MBI_TRY(mbi_dist_tell(ranks, kind));
   for (q = 0; q < d->info.ranks; q++) {
-    if (ranks->from[q] != ranks->from[0]) {
-      return mbi_fail(
-          d->context, MERBIT_INVALID_ARGUMENT,
-          "rank %d: value type, side, whole_rows or having values differs from rank 0", q);
+    if (((ranks->from[q] ^ ranks->from[0]) & 0x1ffff) != 0) {
+      return mbi_fail(d->context, MERBIT_INVALID_ARGUMENT,
+                      "rank %d: value type, side or whole_rows differs from rank 0", q);
     }
   }
+  MBI_TRY(mbi_dist_meet_values(d));
   MBI_TRY(mbi_dist_tell(ranks, rows->rows));
   for (q = 0; q < d->info.ranks; q++) {
     d->first[q + 1] = d->first[q] + ranks->from[q];
@@ -2107,7 +2138,6 @@ static merbit_status mbi_dist_begin(merbit_context *context, const merbit_exchan
   d->info.side = side;
   d->type = rows->value_type == MERBIT_F32 ? MERBIT_F32 : MERBIT_F64;
   d->element = d->type == MERBIT_F32 ? sizeof(float) : sizeof(double);
-  d->pattern = rows->values == NULL;
   d->whole_rows = desc != NULL && desc->whole_rows != 0;
   return mbi_dist_check_desc(d, &plan);
 }
@@ -2212,7 +2242,7 @@ MERBIT_API void merbit_dist_destroy(merbit_dist *d) {
 /* Checks new values and allocates room for both plans'. */
 static merbit_status mbi_dist_update_begin(merbit_dist *d, const void *values, void **own,
                                            void **boundary) {
-  if (values == NULL || d->pattern) {
+  if ((values == NULL && d->nnz > 0) || d->pattern) {
     return mbi_fail(d->context, MERBIT_INVALID_ARGUMENT, "%s",
                     d->pattern ? "the operator is a pattern, which has no values"
                                : "`values` is NULL");

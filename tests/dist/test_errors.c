@@ -76,6 +76,12 @@ static void whole_rows_here(ranks_part *p, merbit_dist_desc *desc, merbit_exchan
   desc->whole_rows = 1;
 }
 
+static void no_values(ranks_part *p, merbit_dist_desc *desc, merbit_exchange *exchange) {
+  (void)desc;
+  (void)exchange;
+  p->view.values = NULL;
+}
+
 static void coordinates(ranks_part *p, merbit_dist_desc *desc, merbit_exchange *exchange) {
   (void)desc;
   (void)exchange;
@@ -156,8 +162,9 @@ static const mistake mistakes[] = {
     {"rank 1: cols is 226, but 225 on rank 0", MERBIT_INVALID_ARGUMENT, other_columns},
     {"the ranks have 224 rows together, but cols is 225", MERBIT_INVALID_ARGUMENT,
      a_row_too_few},
-    {"rank 1: value type, side, whole_rows", MERBIT_INVALID_ARGUMENT, another_type},
-    {"rank 1: value type, side, whole_rows", MERBIT_INVALID_ARGUMENT, whole_rows_here},
+    {"rank 1: value type, side or whole_rows", MERBIT_INVALID_ARGUMENT, another_type},
+    {"rank 1: value type, side or whole_rows", MERBIT_INVALID_ARGUMENT, whole_rows_here},
+    {"rank 1: `values` is NULL, but on rank 0 it is not", MERBIT_INVALID_ARGUMENT, no_values},
     {"rank 1: rows are given as CSR", MERBIT_NOT_SUPPORTED, coordinates},
     {"rank 1: values are MERBIT_F64 or MERBIT_F32", MERBIT_NOT_SUPPORTED, complex_values},
     {"rank 1: 2147483648 rows", MERBIT_TOO_LARGE, too_many_rows},

@@ -117,6 +117,53 @@ static void parts_of_a_partition_become_contiguous(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Rank 0 has no rows and rank 2 no entries; their arrays may be NULL. *argument: the matrix is
+ * a pattern, and the empty arrays of values are not NULL. */
+static merbit_status empty_body(merbit_context *context, const merbit_exchange *exchange,
+                                ranks_world *world, void *argument) {
+  const int pattern = *(const int *)argument, full = exchange->rank == 1;
+  const int32_t row_ptr[] = {0, 2, 3}, none[] = {0, 0}, col_ind[] = {2, 0, 1};
+  const double first[] = {1, 2, 3}, later[] = {10, 20, 30}, x[] = {5, 7};
+  const merbit_view views[] = {merbit_csr(0, 3, 0, NULL, NULL, pattern ? first : NULL),
+                               merbit_csr(2, 3, 3, row_ptr, col_ind, pattern ? NULL : first),
+                               merbit_csr(1, 3, 0, none, NULL, pattern ? first : NULL)};
+  double y[2] = {-1, -1};
+  merbit_dist_info info;
+  merbit_dist *dist;
+  merbit_status status;
+  (void)world;
+  status = merbit_dist_create(context, exchange, &views[exchange->rank], NULL, &dist);
+  if (status != MERBIT_OK) {
+    return status;
+  }
+  RANKS_CHECK(merbit_dist_forecast(context, &views[exchange->rank], 0, &info) == MERBIT_OK);
+  RANKS_CHECK(merbit_dist_spmv(dist, NULL, x, NULL, y, NULL) == MERBIT_OK);
+  RANKS_CHECK(!full || (y[0] == (pattern ? 10 : 15) && y[1] == (pattern ? 7 : 21)));
+  RANKS_CHECK(exchange->rank != 2 || y[0] == 0);
+  status = merbit_dist_update_values(dist, full ? later : NULL);
+  RANKS_CHECK(status == (pattern ? MERBIT_INVALID_ARGUMENT : MERBIT_OK));
+  RANKS_CHECK(merbit_dist_spmv(dist, NULL, x, NULL, y, NULL) == MERBIT_OK);
+  RANKS_CHECK(!full || (y[0] == (pattern ? 10 : 150) && y[1] == (pattern ? 7 : 210)));
+  merbit_dist_destroy(dist);
+  return MERBIT_OK;
+}
+
+static void ranks_without_entries_may_pass_null(void **state) {
+  const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
+  int pattern, rank;
+  (void)state;
+  for (pattern = 0; pattern < 2; pattern++) {
+    ranks_world *w = ranks_world_make(3);
+    assert_int_equal(ranks_run(w, &cpu, 0, empty_body, &pattern), 0);
+    for (rank = 0; rank < 3; rank++) {
+      if (w->status[rank] != MERBIT_OK) {
+        fail_msg("rank %d: %s", rank, w->sentence[rank]);
+      }
+    }
+    ranks_world_free(w);
+  }
+}
+
 /* The other of two ranks, simulated: it has 2^40 rows and needs nothing; its x is the row
  * number modulo 1000. */
 typedef struct giant {
@@ -213,6 +260,7 @@ int main(void) {
       cmocka_unit_test(vectors_of_several_tasks),
       cmocka_unit_test(whole_rows_have_the_same_bits),
       cmocka_unit_test(parts_of_a_partition_become_contiguous),
+      cmocka_unit_test(ranks_without_entries_may_pass_null),
       cmocka_unit_test(columns_exceed_an_int),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
