@@ -128,8 +128,10 @@ static PetscErrorCode make(ksp_merbit *k, Mat A, const merbit_solver_desc *desc,
 
 static PetscErrorCode update(ksp_merbit *k, const merbit_view *view) {
   PetscFunctionBegin;
-  MERBIT_PETSC_CALL(merbit_petsc.solvers,
-                    merbit_solver_update_values(k->solver, view->values, MERBIT_MEMORY_HOST));
+  if (view->nnz > 0) { /* else `values` may be NULL */
+    MERBIT_PETSC_CALL(merbit_petsc.solvers,
+                      merbit_solver_update_values(k->solver, view->values, MERBIT_MEMORY_HOST));
+  }
   PetscFunctionReturn(0);
 }
 

@@ -195,7 +195,7 @@ static PetscErrorCode refresh(pc_merbit *p, Mat A, const merbit_petsc_recipe *re
     PetscCall(PetscLogEventBegin(merbit_petsc.plan, A, 0, 0, 0));
     PetscCall(make(p, A, recipe, view));
     PetscCall(PetscLogEventEnd(merbit_petsc.plan, A, 0, 0, 0));
-  } else if (change == CHANGED_VALUES) {
+  } else if (change == CHANGED_VALUES && view->nnz > 0) {
     PetscCall(PetscLogEventBegin(merbit_petsc.update, A, 0, 0, 0));
     PetscCall(merbit_petsc_wait());
     PetscCall(PetscArraycpy(p->values, (const PetscScalar *)view->values, (size_t)view->nnz));

@@ -119,6 +119,36 @@ static PetscErrorCode stops(Mat A) {
   PetscFunctionReturn(0);
 }
 
+/* Solves and preconditions with a matrix without rows, whose values may be NULL, before and
+ * after new values. */
+static PetscErrorCode without_entries(const char *type, const char *pc) {
+  PetscInt turn;
+  Vec x, b;
+  KSP ksp;
+  Mat A;
+  PetscFunctionBegin;
+  TRY(PetscOptionsSetValue(NULL, "-e_ksp_type", type));
+  TRY(PetscOptionsSetValue(NULL, "-e_pc_type", pc));
+  TRY(PetscOptionsSetValue(NULL, "-e_pc_merbit_type", "jacobi"));
+  TRY(MatCreate(PETSC_COMM_SELF, &A));
+  TRY(MatSetSizes(A, 0, 0, 0, 0));
+  TRY(MatSetType(A, "aijmerbit"));
+  TRY(MatSetUp(A));
+  TRY(MatCreateVecs(A, &x, &b));
+  TRY(make_ksp(A, "e_", &ksp));
+  for (turn = 0; turn < 2; turn++) {
+    TRY(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    TRY(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+    TRY(MatScale(A, 2));
+    TRY(KSPSolve(ksp, b, x));
+  }
+  TRY(KSPDestroy(&ksp));
+  TRY(VecDestroy(&x));
+  TRY(VecDestroy(&b));
+  TRY(MatDestroy(&A));
+  PetscFunctionReturn(0);
+}
+
 /* Uses a solve as the preconditioner of a flexible method of PETSc. */
 static PetscErrorCode as_preconditioner(Mat A) {
   PetscInt iterations;
@@ -229,6 +259,8 @@ static PetscErrorCode sequential(Mat A) {
   }
   TRY(stops(A));
   TRY(as_preconditioner(A));
+  TRY(without_entries("merbit", "none"));
+  TRY(without_entries("cg", "merbit"));
   PetscFunctionReturn(0);
 }
 #endif
