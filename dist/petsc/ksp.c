@@ -192,6 +192,31 @@ static PetscErrorCode solve_system(KSP ksp, Mat A, Vec b, Vec x) {
   PetscFunctionReturn(0);
 }
 
+/* Computes the residual of the guess, for a solve that may not iterate: for merbit 0 iterations
+ * mean its default. */
+static PetscErrorCode judge_guess(KSP ksp, Mat A, PetscReal norm_of_b) {
+  ksp_merbit *k = (ksp_merbit *)ksp->data;
+  PetscReal norm;
+  Vec r;
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(ksp->vec_rhs, &r));
+  PetscCall(MatMult(A, ksp->vec_sol, r));
+  PetscCall(VecAYPX(r, -1, ksp->vec_rhs));
+  PetscCall(VecNorm(r, NORM_2, &norm));
+  PetscCall(VecDestroy(&r));
+  PetscCall(KSPLogResidualHistory(ksp, norm));
+  PetscCall(KSPMonitor(ksp, 0, norm));
+  PetscCall(PetscMemzero(&k->result, sizeof k->result));
+  PetscCall(PetscSNPrintf(k->result.description, sizeof k->result.description,
+                          "-ksp_max_it is 0: the residual of the guess was computed"));
+  ksp->its = 0;
+  ksp->rnorm = norm;
+  ksp->reason = PetscIsInfOrNanReal(norm)       ? KSP_DIVERGED_NANORINF
+                : norm <= ksp->rtol * norm_of_b ? KSP_CONVERGED_RTOL
+                                                : KSP_DIVERGED_ITS;
+  PetscFunctionReturn(0);
+}
+
 static KSPConvergedReason reason_of(merbit_stop stop) {
   return stop == MERBIT_STOP_CONVERGED    ? KSP_CONVERGED_RTOL
          : stop == MERBIT_STOP_CAP        ? KSP_DIVERGED_ITS
@@ -212,13 +237,20 @@ static PetscErrorCode solve(KSP ksp) {
   PetscCheck(ksp->max_it < PETSC_MPI_INT_MAX, PetscObjectComm((PetscObject)ksp),
              PETSC_ERR_ARG_OUTOFRANGE, "-ksp_max_it %" PetscInt_FMT " is too large for merbit",
              ksp->max_it);
+  PetscCheck(ksp->rtol > 0, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_OUTOFRANGE,
+             "-ksp_rtol is 0, which -ksp_type merbit does not take: it iterates until "
+             "||b - A x|| <= rtol ||b||; give a number above 0, for example 1e-12");
   PetscCall(KSPGetOperators(ksp, &A, &P));
   PetscCall(take_preconditioner(ksp, A, P));
+  PetscCall(VecNorm(ksp->vec_rhs, NORM_2, &norm));
+  if (ksp->max_it == 0) {
+    PetscCall(judge_guess(ksp, A, norm));
+    PetscFunctionReturn(0);
+  }
   PetscCall(PetscFree(k->history));
   PetscCall(PetscCalloc1(ksp->max_it + 1, &k->history));
-  PetscCall(VecNorm(ksp->vec_rhs, NORM_2, &norm));
   PetscCall(solve_system(ksp, A, ksp->vec_rhs, ksp->vec_sol));
-  for (i = 0; i <= (PetscInt)result->iterations; i++) {
+  for (i = 0; i <= (PetscInt)result->iterations && i <= ksp->max_it; i++) {
     PetscCall(KSPLogResidualHistory(ksp, norm * (PetscReal)k->history[i]));
     PetscCall(KSPMonitor(ksp, i, norm * (PetscReal)k->history[i]));
   }

@@ -85,6 +85,7 @@ static PetscErrorCode compare(Mat A, const char *method, const char *theirs, con
 /* Stops at the iteration limit, and starts from a guess. */
 static PetscErrorCode stops(Mat A) {
   KSPConvergedReason reason;
+  PetscReal told, of_b, of_x;
   PetscInt iterations, again;
   Vec x, b;
   KSP ksp;
@@ -107,6 +108,25 @@ static PetscErrorCode stops(Mat A) {
   PetscCheck(again == 0 && iterations > 3, PETSC_COMM_SELF, PETSC_ERR_PLIB,
              "From the solution, %" PetscInt_FMT " iterations after %" PetscInt_FMT, again,
              iterations);
+  TRY(KSPSetTolerances(ksp, 1e-9, PETSC_DEFAULT, PETSC_DEFAULT, 0));
+  TRY(KSPSolve(ksp, b, x)); /* no iteration: the guess is judged */
+  TRY(KSPGetConvergedReason(ksp, &reason));
+  TRY(KSPGetIterationNumber(ksp, &again));
+  PetscCheck(reason == KSP_CONVERGED_RTOL && again == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "A cap of 0, from the solution: %s after %" PetscInt_FMT,
+             KSPConvergedReasons[reason], again);
+  TRY(KSPSetInitialGuessNonzero(ksp, PETSC_FALSE));
+  TRY(KSPSolve(ksp, b, x));
+  TRY(KSPGetConvergedReason(ksp, &reason));
+  TRY(KSPGetIterationNumber(ksp, &again));
+  TRY(KSPGetResidualNorm(ksp, &told));
+  TRY(VecNorm(b, NORM_2, &of_b));
+  TRY(VecNorm(x, NORM_2, &of_x));
+  PetscCheck(reason == KSP_DIVERGED_ITS && again == 0 && told == of_b && of_x == 0,
+             PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "A cap of 0: %s after %" PetscInt_FMT ", residual %g of %g, ||x|| %g",
+             KSPConvergedReasons[reason], again, (double)told, (double)of_b, (double)of_x);
+  TRY(KSPSetTolerances(ksp, 1e-9, PETSC_DEFAULT, PETSC_DEFAULT, 1000));
   TRY(VecSet(b, (PetscScalar)NAN));
   TRY(KSPSetInitialGuessNonzero(ksp, PETSC_FALSE));
   TRY(KSPSolve(ksp, b, x));
@@ -199,10 +219,27 @@ static PetscErrorCode refused(Mat A, Mat P, PCType type, PetscBool transposed,
 }
 
 #if !defined(PETSC_USE_COMPLEX)
+/* Checks that a tolerance of 0, merbit's default tolerance, is refused. */
+static PetscErrorCode refuses_no_tolerance(Mat A) {
+  Vec x, b;
+  KSP ksp;
+  PetscFunctionBegin;
+  TRY(MatCreateVecs(A, &x, &b));
+  TRY(fill(b, 3));
+  TRY(make_ksp(A, "a_", &ksp));
+  TRY(KSPSetTolerances(ksp, 0, PETSC_DEFAULT, PETSC_DEFAULT, 5));
+  FAILS_WITH(KSPSolve(ksp, b, x), "-ksp_rtol is 0");
+  TRY(KSPDestroy(&ksp));
+  TRY(VecDestroy(&x));
+  TRY(VecDestroy(&b));
+  PetscFunctionReturn(0);
+}
+
 static PetscErrorCode refuses(Mat A) {
   MatNullSpace kernel;
   Mat B;
   PetscFunctionBegin;
+  TRY(refuses_no_tolerance(A));
   TRY(refused(A, A, PCILU, PETSC_FALSE, "the preconditioner is ilu"));
   TRY(refused(A, A, PCJACOBI, PETSC_TRUE, "has no KSPSolveTranspose"));
   TRY(MatDuplicate(A, MAT_COPY_VALUES, &B));
