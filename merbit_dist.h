@@ -144,7 +144,8 @@ typedef struct merbit_dist_info {
  * solve at a time, on one stream at a time. */
 typedef struct merbit_dist merbit_dist;
 
-/* Options of merbit_dist_solve. `method` must be set; everything else may be 0. */
+/* Options of merbit_dist_solve. `method` must be set; everything else may be 0. All ranks pass
+ * the same, except for history and history_size. */
 typedef struct merbit_dist_solver_desc {
   merbit_solver_method method; /* MERBIT_SOLVER_CG or MERBIT_SOLVER_BICGSTAB */
   double tolerance;            /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
@@ -170,7 +171,7 @@ typedef struct merbit_dist_result {
   int synchronizations;      /* CUDA: how often the host waited for the GPU */
 } merbit_dist_result;
 
-/* Options of merbit_dist_pagerank. All-zero means default. */
+/* Options of merbit_dist_pagerank. All-zero means default. All ranks pass the same numbers. */
 typedef struct merbit_dist_pagerank_desc {
   double damping;     /* the probability to follow a link, in (0, 1); 0: 0.85 */
   double tolerance;   /* for the L1 norm of the change by an iteration; 0: 1e-10 in f64, 2^-22
@@ -250,10 +251,11 @@ MERBIT_API merbit_status merbit_dist_renumber(merbit_context *context, int64_t v
 /* Solves A x = b by CG (Hestenes, Stiefel 1952) or BiCGSTAB (van der Vorst 1992), as in Saad,
  * Iterative Methods for Sparse Linear Systems, 2nd edition, algorithms 9.1 and 7.7. Collective.
  * b and x are as x and y of merbit_dist_spmv; they must not overlap. The iteration begins with
- * x = 0 or, if start_from_x is not 0, with the given x. On CUDA, work is on `stream`; with
- * device messages and a `sum` no number passes through the host between two convergence checks.
- * The call is complete on return. It returns MERBIT_OK however the iteration ended:
- * result->stop says how. `result` may be NULL. */
+ * x = 0 or, if start_from_x is not 0, with the given x. If the ranks' options differ, all fail
+ * with MERBIT_INVALID_ARGUMENT. On CUDA, work is on `stream`; with device messages and a `sum`
+ * no number passes through the host between two convergence checks. The call is complete on
+ * return. It returns MERBIT_OK however the iteration ended: result->stop says how. `result` may
+ * be NULL. */
 MERBIT_API merbit_status merbit_dist_solve(merbit_dist *dist,
                                            const merbit_dist_solver_desc *desc, const void *b,
                                            void *x, int start_from_x, void *stream,
@@ -328,10 +330,10 @@ MERBIT_API void merbit_exchange_nccl_destroy(merbit_exchange *exchange);
 
 /* Internals of merbit.h that this file uses: the context's record and its references
  * (mbi_context_retain, mbi_context_unref), errors (mbi_fail, MBI_TRY), memory (mbi_allocate,
- * mbi_allocate_array, mbi_release), CPU threads (mbi_parallel), time (mbi_seconds), entering
- * the CUDA context, allocating, copying and waiting there (mbi_device_...), compiling and
- * launching kernels (mbi_preamble, mbi_program_..., mbi_device_launch), and finding functions
- * of libcuda (mbi_library_function). */
+ * mbi_allocate_array, mbi_release), CPU threads (mbi_parallel), time (mbi_seconds), checksums
+ * (mbi_hash_start, mbi_hash_add), entering the CUDA context, allocating, copying and waiting
+ * there (mbi_device_...), compiling and launching kernels (mbi_preamble, mbi_program_...,
+ * mbi_device_launch), and finding functions of libcuda (mbi_library_function). */
 
 /* ==== >>DIST TEXTS ======================================================================== */
 
@@ -739,6 +741,24 @@ static merbit_status mbi_dist_agree(const mbi_dist_ranks *ranks, merbit_status s
   }
   whose[sizeof whose - 1] = '\0';
   return mbi_fail(ranks->context, status, "rank %d: %.480s", q, whose);
+}
+
+/* Fails on all ranks unless all pass the same numbers, called `names`: options that decide how
+ * often a collective call communicates. */
+static merbit_status mbi_dist_same(const mbi_dist_ranks *ranks, const double *numbers,
+                                   int count, const char *names) {
+  const mbi_hash hash =
+      mbi_hash_add(mbi_hash_start(), numbers, (size_t)count * sizeof *numbers);
+  int q;
+  MBI_TRY(mbi_dist_tell(ranks, (int64_t)(hash.low >> 1)));
+  for (q = 1; q < ranks->exchange.ranks; q++) {
+    if (ranks->from[q] != ranks->from[0]) {
+      return mbi_fail(ranks->context, MERBIT_INVALID_ARGUMENT,
+                      "rank %d: %s differ from those of rank 0; give all ranks the same", q,
+                      names);
+    }
+  }
+  return MERBIT_OK;
 }
 
 /* Ends a collective call: after a failure, aborts so that other ranks need not wait for this
@@ -2736,6 +2756,15 @@ static merbit_status mbi_dist_solve_begin(mbi_dist_solve *v,
   return jacobi ? mbi_dist_invert(v) : MERBIT_OK;
 }
 
+/* Fails on all ranks if their options of a solve differ. */
+static merbit_status mbi_dist_solve_agree(const mbi_dist_solve *v,
+                                          const merbit_dist_solver_desc *desc) {
+  const double numbers[] = {(double)desc->method, desc->tolerance, (double)desc->max_iterations,
+                            (double)desc->preconditioner, (double)desc->check_every};
+  return mbi_dist_same(&v->d->ranks, numbers, sizeof numbers / sizeof *numbers,
+                       "method, tolerance, max_iterations, preconditioner or check_every");
+}
+
 /* Fills a vector with zeros. */
 static merbit_status mbi_dist_zero(merbit_dist *d, void *vector, void *stream) {
   const size_t bytes = (size_t)d->info.rows * d->element;
@@ -2882,6 +2911,7 @@ MERBIT_API merbit_status merbit_dist_solve(merbit_dist *dist,
     return mbi_dist_end(dist, status);
   }
   status = mbi_dist_agree(&dist->ranks, mbi_dist_solve_begin(&v, desc));
+  status = status == MERBIT_OK ? mbi_dist_solve_agree(&v, desc) : status;
   if (status == MERBIT_OK) {
     v.check_every = mbi_dist_check_every(dist, desc->check_every);
     v.history = desc->history;
@@ -2981,6 +3011,15 @@ static merbit_status mbi_dist_pagerank_begin(mbi_dist_solve *v,
   return weighted ? mbi_dist_invert_weights(v, desc->out_weights) : MERBIT_OK;
 }
 
+/* Fails on all ranks if their options of PageRank differ. */
+static merbit_status mbi_dist_pagerank_agree(const mbi_dist_solve *v,
+                                             const merbit_dist_pagerank_desc *desc) {
+  const double numbers[] = {desc->damping, desc->tolerance, (double)desc->max_iterations,
+                            (double)desc->check_every};
+  return mbi_dist_same(&v->d->ranks, numbers, sizeof numbers / sizeof *numbers,
+                       "damping, tolerance, max_iterations or check_every");
+}
+
 static merbit_status mbi_dist_pagerank_run(mbi_dist_solve *v,
                                            const merbit_dist_pagerank_desc *desc) {
   const double vertices = (double)v->d->info.global_rows;
@@ -3034,6 +3073,7 @@ MERBIT_API merbit_status merbit_dist_pagerank(merbit_dist *dist,
   status = mbi_dist_wait(dist, stream); /* copies of weights and numbers are not */
   status = mbi_dist_agree(&dist->ranks,
                           status == MERBIT_OK ? mbi_dist_pagerank_begin(&v, desc) : status);
+  status = status == MERBIT_OK ? mbi_dist_pagerank_agree(&v, desc) : status;
   if (status == MERBIT_OK) {
     v.check_every = mbi_dist_check_every(dist, desc->check_every);
     status = mbi_dist_end(dist, mbi_dist_pagerank_run(&v, desc));

@@ -428,6 +428,63 @@ static void a_failed_update_changes_nothing(void **state) {
   test_matrix_free(&m);
 }
 
+/* Options that one rank has otherwise would let it iterate while the others have returned. */
+static merbit_status options_body(merbit_context *context, const merbit_exchange *exchange,
+                                  ranks_world *world, void *argument) {
+  const test_matrix *m = (const test_matrix *)argument;
+  const int64_t first = ranks_first(m->rows, RANKS, exchange->rank, -1);
+  const int64_t end = ranks_first(m->rows, RANKS, exchange->rank + 1, -1);
+  const int other = exchange->rank == AT_FAULT;
+  ranks_part p = ranks_part_make(m, first, end, 0, 0, 0);
+  double *b = (double *)test_allocate(end - first, sizeof *b);
+  double *x = (double *)test_allocate(end - first, sizeof *x), history[1];
+  char sentence[MERBIT_MESSAGE_SIZE];
+  merbit_dist_pagerank_desc page;
+  merbit_dist *dist;
+  int k;
+  (void)world;
+  b[0] = 1;
+  RANKS_CHECK(merbit_dist_create(context, exchange, &p.view, NULL, &dist) == MERBIT_OK);
+  for (k = 0; k < 6; k++) { /* the last differs in the history alone, which it may */
+    merbit_dist_solver_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.method = other && k == 0 ? MERBIT_SOLVER_BICGSTAB : MERBIT_SOLVER_CG;
+    desc.max_iterations = other && k == 1 ? 1 : 5;
+    desc.tolerance = other && k == 2 ? 0.5 : 0;
+    desc.preconditioner =
+        other && k == 3 ? MERBIT_PRECONDITIONER_JACOBI : MERBIT_PRECONDITIONER_NONE;
+    desc.check_every = other && k == 4 ? 2 : 0;
+    desc.history = other && k == 5 ? history : NULL;
+    desc.history_size = other && k == 5;
+    RANKS_CHECK(merbit_dist_solve(dist, &desc, b, x, 0, NULL, NULL) ==
+                (k == 5 ? MERBIT_OK : MERBIT_INVALID_ARGUMENT));
+    (void)merbit_last_error(context, sentence, sizeof sentence);
+    RANKS_CHECK(k == 5 ||
+                strstr(sentence, "rank 1: method, tolerance, max_iterations") != NULL);
+  }
+  memset(&page, 0, sizeof page);
+  page.max_iterations = other ? 1 : 3;
+  RANKS_CHECK(merbit_dist_pagerank(dist, &page, x, NULL, NULL) == MERBIT_INVALID_ARGUMENT);
+  (void)merbit_last_error(context, sentence, sizeof sentence);
+  RANKS_CHECK(strstr(sentence, "rank 1: damping, tolerance, max_iterations") != NULL);
+  merbit_dist_destroy(dist);
+  ranks_part_free(&p);
+  free(b);
+  free(x);
+  return MERBIT_OK;
+}
+
+static void options_that_differ_are_refused(void **state) {
+  const merbit_context_desc cpu = product_context(MERBIT_SIDE_CPU);
+  ranks_world *w = ranks_world_make(RANKS);
+  test_matrix m;
+  (void)state;
+  solve_matrix(15, 0, &m);
+  assert_int_equal(ranks_run(w, &cpu, 0, options_body, &m), 0);
+  ranks_world_free(w);
+  test_matrix_free(&m);
+}
+
 /* ---- An exchange that mixes up ranks ----------------------------------------------------- */
 
 /* The other of two ranks, simulated: it has as many rows and requests element `wish`. */
@@ -503,6 +560,7 @@ int main(void) {
       cmocka_unit_test(mistakes_of_a_single_process),
       cmocka_unit_test(many_ranks_are_told_of_a_mistake),
       cmocka_unit_test(a_failed_update_changes_nothing),
+      cmocka_unit_test(options_that_differ_are_refused),
       cmocka_unit_test(rows_of_another_rank_are_not_sent),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
