@@ -318,9 +318,9 @@ class Matrix:
         """Computes alpha A x + beta out, in `out` if it is given, else in a new array of x's library.
 
         x is one vector of shape (columns,), or several of shape (columns, k), row by row or column by column. alpha
-        None is 1, beta None is 0. stream: the address of a CUDA stream; None: the current one of x's library, or the
-        one that x names in __cuda_array_interface__. If A and x are on a GPU, the call returns when the product is
-        enqueued.
+        None is 1, beta None is 0. out must not overlap x. stream: the address of a CUDA stream; None: the current one of
+        x's library, or the one that x names in __cuda_array_interface__. If A and x are on a GPU, the call returns when
+        the product is enqueued.
         """
         if _wants_gradient(x):
             if out is not None or alpha is not None or beta is not None:
@@ -385,16 +385,19 @@ class Matrix:
         """Cuts x and y into parts for one product each: (part of x, part of y, number of vectors)."""
         most = MOST_VECTORS if self._source.takes_several(vector_type) else 1
         parts = -(-x.vectors // most)
-        if parts == 1:
+        if parts == 1:  # the product checks x and y itself
             yield x.array, y, x.vectors
-        elif most > 1:
+            return
+        _, _, shape, strides = _core.inspect(y, "out")
+        if shape != (self.shape[0], x.vectors):
+            raise bad_argument(f"out has shape {shape}; for this x it must have shape {(self.shape[0], x.vectors)}")
+        if _core.overlap(x.array, y):
+            raise bad_argument("x and out overlap, and a part of the result would change x; use two arrays")
+        if most > 1:
             for part in range(parts):  # of nearly equal sizes: a single column of a row-major array has gaps
                 columns = slice(x.vectors * part // parts, x.vectors * (part + 1) // parts)
                 yield x.array[:, columns], y[:, columns], columns.stop - columns.start
         else:
-            _, _, shape, strides = _core.inspect(y, "out")
-            if shape != (self.shape[0], parts):
-                raise bad_argument(f"out has shape {shape}; for this x it must have shape {(self.shape[0], parts)}")
             for column in range(parts):
                 part = _adjacent(y[:, column])
                 yield _adjacent(x.array[:, column]), part, 1

@@ -53,11 +53,49 @@ static PyObject *inspect(PyObject *module, PyObject *arguments) {
   return result;
 }
 
+/* Sets [*first, *end) to the addresses that an array spans, gaps included. */
+static void span(const mpy_array *array, uintptr_t *first, uintptr_t *end) {
+  int i;
+  *first = *end = (uintptr_t)array->data;
+  if (mpy_count(array) == 0) {
+    return;
+  }
+  *end += (uintptr_t)array->type.bits / 8;
+  for (i = 0; i < array->ndim; i++) {
+    const int64_t last = (array->shape[i] - 1) * array->strides[i];
+    *first += last < 0 ? (uintptr_t)last : 0;
+    *end += last > 0 ? (uintptr_t)last : 0;
+  }
+}
+
+/* Returns whether the memory from the first to the last element of x has some of that of out.
+ */
+static PyObject *overlap(PyObject *module, PyObject *arguments) {
+  uintptr_t first[2], end[2];
+  PyObject *x, *out, *result = NULL;
+  mpy_array arrays[2];
+  (void)module;
+  memset(arrays, 0, sizeof arrays);
+  if (!PyArg_ParseTuple(arguments, "OO:overlap", &x, &out)) {
+    return NULL;
+  }
+  if (mpy_lend(x, "x", 0, &arrays[0]) == 0 && mpy_lend(out, "out", 1, &arrays[1]) == 0) {
+    span(&arrays[0], &first[0], &end[0]);
+    span(&arrays[1], &first[1], &end[1]);
+    result = PyBool_FromLong(first[0] < end[1] && first[1] < end[0]);
+  }
+  mpy_return(&arrays[0]);
+  mpy_return(&arrays[1]);
+  return result;
+}
+
 static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, "The version of merbit.h."},
     {"statuses", statuses, METH_NOARGS, "A list of (name, value, text), one for each status."},
     {"inspect", inspect, METH_VARARGS,
      "inspect(array, name): its (type, device, shape, strides); errors call it `name`."},
+    {"overlap", overlap, METH_VARARGS,
+     "overlap(x, out): whether they share memory between their first and last elements."},
     {"register_exporter", mpy_register_exporter, METH_VARARGS,
      "register_exporter(type, exporter, check): how to make DLPack capsules of a type."},
     {"pagerank", (PyCFunction)(void (*)(void))mpy_pagerank, METH_VARARGS | METH_KEYWORDS,

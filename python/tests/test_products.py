@@ -145,6 +145,28 @@ def test_several_vectors_one_by_one(sparse, random, order):
     close(A @ X, numpy.stack([A @ x.copy() for x in X.T], axis=1), "float64")
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype, k", [("float64", 100), ("float64", 0), ("complex128", 2), ("float32", 2)])
+def test_out_of_products_in_parts(sparse, random, dtype, k, order):
+    """Products of more than 64 vectors, and those of one vector at a time, check x and out as a whole."""
+    A = merbit.csr(sparse(30, 30, dtype))
+    kind = "float64" if dtype == "float32" else dtype  # float32 values with float64 vectors
+    both = numpy.asarray(numbers(random, (30, 2 * k + 5), kind), order=order)
+    before = both.copy()
+    if k:
+        for first in 0, 1, k - 1:
+            with pytest.raises(ValueError, match="overlap"):
+                A.multiply(both[:, :k], both[:, first : first + k])
+    for shape in (30, k + 1), (30, k + 3), (31, k), (30,):
+        with pytest.raises(ValueError, match="out has shape"):
+            A.multiply(both[:, :k].copy(order), numpy.zeros(shape, kind, order))
+    fixed = numpy.zeros((30, k), kind, order)
+    fixed.flags.writeable = False
+    with pytest.raises(merbit.ArgumentError, match="read-only"):
+        A.multiply(both[:, :k].copy(order), fixed)
+    numpy.testing.assert_array_equal(both, before)
+
+
 def test_alpha_beta_out(sparse, random):
     S = sparse(30, 24)
     A, x, y = merbit.csr(S), random.random(24), random.random(30)
