@@ -43,6 +43,10 @@ class Library:
         """Returns an array of float64 with these numbers."""
         return numpy.array(numbers, numpy.float64)
 
+    def places(self, like: Any) -> Any:
+        """Returns 0, 1, 2, ..., as many as `like` has elements, of a type that the library's sparse matrices can hold."""
+        return numpy.arange(like.size, dtype=numpy.float64)
+
     def plain(self, array: Any) -> Any:
         """Returns the array without features of its library that merbit does not know (gradients, pending conjugates)."""
         return array
@@ -125,6 +129,10 @@ class CuPy(Library):
         with self.cupy.cuda.Device(device):
             return self.cupy.array(numbers, "float64")
 
+    def places(self, like: Any) -> Any:
+        with like.device:
+            return self.cupy.arange(like.size, dtype="float64")
+
     def adjacent(self, array: Any) -> Any:
         return self.cupy.ascontiguousarray(array)
 
@@ -177,6 +185,9 @@ class Torch(Library):
 
     def doubles(self, numbers: Any, device: int) -> Any:
         return self.torch.tensor(numbers, dtype=self.torch.float64, device=self.place(device))
+
+    def places(self, like: Any) -> Any:
+        return self.torch.arange(like.numel(), device=like.device)
 
     def plain(self, array: Any) -> Any:
         if array.layout != self.torch.strided:

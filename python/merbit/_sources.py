@@ -9,7 +9,7 @@ import numpy
 
 from . import _core
 from ._errors import ArgumentTypeError, bad_argument, bad_type
-from ._libraries import TYPES, library_of
+from ._libraries import HOST, NUMPY, TYPES, Library, library_of
 
 CSR, COO, BSR = 0, 1, 2
 SYMMETRIES = {None: 0, "symmetric": 1, "skew": 2, "hermitian": 3}
@@ -18,7 +18,8 @@ FORMS = "a SciPy, CuPy or PyTorch sparse matrix (CSR, CSC, COO or BSR), or (valu
 
 class Parts:
     """The arrays of a matrix, and how to make a view of them. `kind` is the merbit_type of a pattern, or of values whose
-    type only their name tells (NumPy's bfloat16); else 0."""
+    type only their name tells (NumPy's bfloat16); else 0. `order` is for values in the order of a CSC: the place of
+    each value of the CSR; else None."""
 
     def __init__(
         self,
@@ -31,13 +32,16 @@ class Parts:
         base: int = 0,
         block: tuple[int, int] = (0, 0),
         symmetry: int = 0,
+        order: Any = None,
     ) -> None:
         self.form, self.shape, self.rows, self.columns = form, shape, rows, columns
         self.kind, self.base, self.block, self.symmetry = kind, base, block, symmetry
-        self.values = values
+        self.values, self.order = values, order
 
     def view(self, values: Any) -> _core.View:
         values, kind = _named_bits(values, self.kind)
+        if self.order is not None:
+            values = _sorted(values, self.order)
         return _core.View(
             self.form, *self.shape, self.rows, self.columns, values, kind, self.base, *self.block, 0, self.symmetry
         )
@@ -51,12 +55,31 @@ def _named_bits(values: Any, kind: int) -> tuple[Any, int]:
     return (values if library is None else library.plain(values)), kind
 
 
+def _sorted(values: Any, order: Any) -> Any:
+    """Returns values in the order of a CSC in that of the CSR into which the matrix was converted."""
+    found, needed = library_of(values), library_of(order)
+    if found is None and _core.inspect(values, "values")[1] == HOST:
+        found, values = NUMPY, numpy.asarray(values)
+    if found is not needed and needed is not None:
+        raise bad_type(
+            f"the new values are of {type(values).__name__}; the matrix was converted from a CSC of {needed.name}, so "
+            f"that its values must be arrays of {needed.name}"
+        )
+    if tuple(values.shape) != tuple(order.shape):
+        raise bad_argument(f"there are values of shape {tuple(values.shape)}; the CSC has {order.shape[0]} entries")
+    return values[order]
+
+
 def _wrong(matrix: Any) -> ArgumentTypeError:
     if library_of(matrix) is not None:
         what = f"{type(matrix).__name__} is a dense array; scipy.sparse.csr_array(S) makes it sparse, but merbit"
     else:
         what = f"{type(matrix).__name__} is no matrix that merbit knows; it"
     return bad_type(f"{what} takes {FORMS}")
+
+
+def _library(array: Any) -> Library:
+    return library_of(array) or NUMPY
 
 
 def _pair(shape: Any) -> tuple[int, int]:
@@ -86,8 +109,12 @@ def _of_tuple(arrays: tuple[Any, ...], shape: Any, kind: int, base: int, symmetr
 
 def _of_torch(torch: Any, tensor: Any, symmetry: int) -> Parts:
     tensor = tensor.detach()
-    if tensor.layout == torch.sparse_csc:
-        tensor = tensor.to_sparse_csr()
+    if tensor.layout == torch.sparse_csc and tensor.ndim == 2 and tensor.dense_dim() == 0:
+        values, size = tensor.values(), (tensor.shape[0], tensor.shape[1])
+        columns = tensor.ccol_indices(), tensor.row_indices()
+        places = torch.sparse_csc_tensor(*columns, _library(values).places(values), size=size).to_sparse_csr()
+        rows = places.crow_indices(), places.col_indices()
+        return Parts(CSR, size, *rows, values, symmetry=symmetry, order=places.values())
     if tensor.ndim != 2 or (tensor.layout == torch.sparse_coo and tensor.dense_dim() != 0):
         raise bad_argument(f"a tensor of shape {tuple(tensor.shape)} is no matrix of numbers")
     shape = (tensor.shape[0], tensor.shape[1])
@@ -105,9 +132,13 @@ def _of_torch(torch: Any, tensor: Any, symmetry: int) -> Parts:
 
 def _of_scipy(matrix: Any, symmetry: int) -> Parts:
     """Reads the attributes that SciPy's and CuPy's matrices share."""
-    if matrix.format == "csc":
-        matrix = matrix.tocsr()
     shape = _pair(matrix.shape)
+    if matrix.format == "csc":
+        arrays = (_library(matrix.data).places(matrix.indices), matrix.indices, matrix.indptr)
+        places = type(matrix)(arrays, shape=shape).tocsr()
+        order = places.data.astype("int64")
+        values = matrix.data[: len(order)]  # a CSC may have room for more
+        return Parts(CSR, shape, places.indptr, places.indices, values, symmetry=symmetry, order=order)
     if matrix.format == "csr":
         return Parts(CSR, shape, matrix.indptr, matrix.indices, matrix.data, symmetry=symmetry)
     if matrix.format == "bsr":

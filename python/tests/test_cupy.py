@@ -95,7 +95,8 @@ def test_formats(cupyx, sparse, random, form, dtype):
     S = sparse(30, 24, dtype)
     sparse_type = pytest.importorskip("cupyx.scipy.sparse").csr_matrix
     G = sparse_type((cupy.asarray(S.data), cupy.asarray(S.indices), cupy.asarray(S.indptr)), shape=S.shape)
-    A = merbit.csr(G.asformat(form))
+    G = G.asformat(form)
+    A = merbit.csr(G)
     assert A.context.device == 0
     x, z, X = (cupy.asarray(numbers(random, shape, dtype)) for shape in (24, 30, (24, 5)))
     for _ in range(2):
@@ -109,6 +110,10 @@ def test_formats(cupyx, sparse, random, form, dtype):
         ):
             assert isinstance(y, cupy.ndarray) and y.dtype == dtype
             numpy.testing.assert_allclose(y.get(), expected, rtol=1e-4)
+    values = G.data * cupy.asarray(random.uniform(1, 2, S.nnz).astype(G.data.real.dtype))  # A still has the old ones
+    A.update(values)
+    G.data = values
+    numpy.testing.assert_allclose((A @ x).get(), (G @ x).get(), rtol=1e-4)
 
 
 def test_current_stream(sparse, random):

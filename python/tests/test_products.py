@@ -258,6 +258,29 @@ def test_update(sparse, random):
         merbit.csr((None, S.indices, S.indptr), S.shape).update(values)
 
 
+@pytest.mark.parametrize("form", ["csr", "coo", "csc", "bsr"])
+def test_update_of_formats(sparse, random, form):
+    """New values come in the order of the matrix that was given, also if merbit keeps another one."""
+    S = (sparse(40, 40) + 50 * scipy.sparse.eye_array(40)).asformat(form)
+    before = S.copy()
+    A, x = merbit.csr(S), random.random(40)
+    M = merbit.Preconditioner(A, "jacobi")
+    close(A @ x, S @ x, "float64")
+    merbit.bicgstab(A, x)
+    S.data *= random.uniform(0.5, 1.5, S.data.shape)
+    A.update(S.data)
+    M.update(S.data)
+    close(A @ x, S @ x, "float64")
+    close(A.T @ x, S.T @ x, "float64")
+    close(M @ x, x / S.tocsr().diagonal(), "float64")
+    numpy.testing.assert_allclose(S @ merbit.bicgstab(A, x)[0], x, atol=1e-8)
+    for wrong in S.data[:-1], numpy.concatenate([S.data, S.data]):
+        with pytest.raises(merbit.ArgumentError, match="there are"):
+            A.update(wrong)
+    A.update(memoryview(before.data).cast("B").cast("d"))
+    close(A @ x, before @ x, "float64")
+
+
 def test_empty():
     for rows, cols in ((0, 0), (0, 4), (4, 0), (3, 5)):
         A = merbit.csr(scipy.sparse.csr_array((rows, cols)))

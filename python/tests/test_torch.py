@@ -2,6 +2,7 @@
 
 import numpy
 import pytest
+import scipy.sparse
 
 import merbit
 from conftest import laplacian, numbers
@@ -180,6 +181,22 @@ def test_current_stream(sparse, random):
         assert not stream.query()  # the product has not waited for the stream
         stream.synchronize()
         numpy.testing.assert_allclose(y.cpu().numpy(), 2 * (S @ x.cpu().numpy()), rtol=1e-12)
+
+
+def test_update_of_csc(sparse, random, place):
+    """New values come in the order of the CSC, although merbit keeps a CSR."""
+    S = sparse(30, 24)
+    T = tensor_of(S, place).to_sparse_csc()
+    A, x = merbit.csr(T), torch.tensor(random.random(24), device=place)
+    new = scipy.sparse.csc_array(S)
+    new.data = random.random(S.nnz)
+    numpy.testing.assert_array_equal(new.indices, T.row_indices().cpu().numpy())
+    A.update(torch.tensor(new.data, device=place))
+    numpy.testing.assert_allclose((A @ x).cpu().numpy(), new @ x.cpu().numpy(), rtol=1e-12)
+    with pytest.raises(ValueError, match="there are values"):
+        A.update(torch.ones(S.nnz + 1, dtype=torch.float64, device=place))
+    with pytest.raises(TypeError, match="arrays of PyTorch"):
+        A.update(new.data)
 
 
 def test_update_on_the_gpu(sparse, random):
