@@ -568,8 +568,9 @@ def csr(
     matrix: a SciPy, CuPy or PyTorch sparse matrix in CSR, COO or BSR; or the arrays (values, col_ind, row_ptr) of a CSR
     (of a BSR if values has three dimensions), or (values, (row_ind, col_ind)) of a COO, with their shape. CSC is
     converted, and A.update takes new values in its order. Values are float64, float32, float16, bfloat16, complex64 or
-    complex128; None is a pattern of ones of type `dtype`. Indices are int32 or int64. The arrays are borrowed, not
-    copied: they stay alive with the matrix, and must not change; A.update gives new values.
+    complex128; None is a pattern of ones of type `dtype`, and uint16 the bits of a `dtype` of float16 or bfloat16.
+    Indices are int32 or int64. The arrays are borrowed, not copied: they stay alive with the matrix, and must not
+    change; A.update gives new values.
 
     base: the first index, 0 or 1. symmetry: "symmetric", "skew" or "hermitian" if the arrays have one triangle.
     semiring: "plus_times", "min_plus", "max_times", "or_and", or "custom" with `operators`. method: "auto" or one of

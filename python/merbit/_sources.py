@@ -9,7 +9,7 @@ import numpy
 
 from . import _core
 from ._errors import ArgumentTypeError, bad_argument, bad_type
-from ._libraries import HOST, NUMPY, TYPES, Library, library_of
+from ._libraries import HOST, NAMES, NUMPY, TYPES, Library, library_of
 
 CSR, COO, BSR = 0, 1, 2
 SYMMETRIES = {None: 0, "symmetric": 1, "skew": 2, "hermitian": 3}
@@ -17,8 +17,8 @@ FORMS = "a SciPy, CuPy or PyTorch sparse matrix (CSR, CSC, COO or BSR), or (valu
 
 
 class Parts:
-    """The arrays of a matrix, and how to make a view of them. `kind` is the merbit_type of a pattern, or of values whose
-    type only their name tells (NumPy's bfloat16); else 0. `order` is for values in the order of a CSC: the place of
+    """The arrays of a matrix, and how to make a view of them. `kind` is the merbit_type that dtype= names, or 0: that of a
+    pattern, of 16-bit patterns, or of the values. `order` is for values in the order of a CSC: the place of
     each value of the CSR; else None."""
 
     def __init__(
@@ -50,6 +50,8 @@ class Parts:
 def _named_bits(values: Any, kind: int) -> tuple[Any, int]:
     """Returns NumPy's bfloat16 arrays (ml_dtypes), which have no buffer, as 16-bit patterns."""
     if isinstance(values, numpy.ndarray) and values.dtype.name == "bfloat16":
+        if kind not in (0, TYPES["bfloat16"]):
+            raise bad_type(f"values have type bfloat16, but dtype is {NAMES[kind]}; leave dtype out")
         return values.view(numpy.uint16), TYPES["bfloat16"]
     library = library_of(values)
     return (values if library is None else library.plain(values)), kind

@@ -173,7 +173,8 @@ static int lend_indices(PyObject *object, const char *name, mpy_array *array,
   return 0;
 }
 
-/* Borrows the values; `value_type` replaces their type if it is not 0. */
+/* Borrows the values. `value_type` is the type of a pattern, or which one 16-bit patterns are
+ * of; otherwise it must be that of the values, or 0. */
 static int lend_values(mpy_view *self, PyObject *object, int value_type) {
   mpy_array *values = &self->values;
   int64_t needed = self->view.nnz;
@@ -184,7 +185,8 @@ static int lend_values(mpy_view *self, PyObject *object, int value_type) {
   if (mpy_lend(object, "values", 0, values) != 0) {
     return -1;
   }
-  if (value_type != 0 && values->type.kind == 'u' && values->type.bits == 16) {
+  if ((value_type == MERBIT_F16 || value_type == MERBIT_BF16) && values->type.kind == 'u' &&
+      values->type.bits == 16) {
     values->type.kind = value_type == MERBIT_BF16 ? 'b' : 'f'; /* passed as 16-bit patterns */
   }
   self->view.value_type = mpy_merbit_type(values->type);
@@ -192,6 +194,12 @@ static int lend_values(mpy_view *self, PyObject *object, int value_type) {
     mpy_raise_type("values have type %s; merbit takes float64, float32, float16, bfloat16, "
                    "complex64 and complex128: convert them with astype",
                    mpy_type_name(values->type));
+    return -1;
+  }
+  if (value_type != 0 && self->view.value_type != (merbit_type)value_type) {
+    mpy_raise_type("values have type %s, but dtype is %s; convert them with astype, or leave "
+                   "dtype out",
+                   mpy_type_name(values->type), mpy_merbit_type_name((merbit_type)value_type));
     return -1;
   }
   if (!mpy_contiguous(values)) {

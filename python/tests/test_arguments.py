@@ -157,6 +157,21 @@ def test_matrices(name):
     assert isinstance(caught.value, merbit.Error) and caught.value.status != merbit.Status.OK
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "complex64", "complex128"])
+def test_dtype_of_other_values(dtype):
+    """dtype names the type of a pattern and of 16-bit patterns; it converts nothing."""
+    arrays = COLUMNS, POINTERS
+    for kind in "float64", "float32", "float16", "complex64", "complex128", "uint16", "int16", "int64":
+        if kind == dtype or (kind == "uint16" and dtype in ("float16", "bfloat16")):
+            merbit.csr((VALUES.astype(kind), *arrays), SHAPE, dtype=dtype)
+            continue
+        with pytest.raises(merbit.ArgumentTypeError, match=f"values have type {kind}"):
+            merbit.csr((VALUES.astype(kind), *arrays), SHAPE, dtype=dtype)
+    A = merbit.csr((VALUES, *arrays), SHAPE, dtype="float64")
+    with pytest.raises(merbit.ArgumentTypeError, match="float32"):
+        A.update(VALUES.astype("float32"))
+
+
 def test_options(A):
     arrays = (VALUES, COLUMNS, POINTERS)
     for options, words in (
