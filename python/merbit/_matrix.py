@@ -6,6 +6,7 @@ import ctypes
 import dataclasses
 import sys
 import threading
+import weakref
 from typing import Any, Iterator, Optional, Sequence, Union
 
 import numpy
@@ -107,6 +108,16 @@ class PlanMemory:
     method: str  # the candidate that takes the most
 
 
+class KeptEpilogue:
+    """An epilogue and its plan, which live as long as the Epilogue objects that use them."""
+
+    __slots__ = ("operation", "epilogue", "function", "plan", "__weakref__")
+
+    def __init__(self, operation: str, epilogue: tuple[Any, ...], function: Function) -> None:
+        self.operation, self.epilogue, self.function = operation, epilogue, function
+        self.plan: Optional[_core.Plan] = None
+
+
 class Source:
     """The arrays, plans and solvers that a matrix and its transposes share."""
 
@@ -117,40 +128,49 @@ class Source:
         self.value_type = self.view.value_type or F64
         self.vector_type = F32 if self.value_type in (F16, BF16) else self.value_type
         self.plans: dict[Any, _core.Plan] = {}
+        self.epilogues: weakref.WeakValueDictionary[Any, KeptEpilogue] = weakref.WeakValueDictionary()
         self.recent: Optional[_core.Plan] = None
         self.products: dict[str, dict[type, Any]] = {operation: {} for operation in OPERATIONS}
         self.solver: Optional[tuple[Any, threading.Lock, _core.Solver, Any, Any]] = None
         self.libraries: set[Library] = set()  # those whose GPU arrays have been multiplied
         self.lock = threading.RLock()
 
-    def plan(
-        self,
-        operation: str,
-        vector_type: int,
-        host: bool,
-        vectors: int = 1,
-        order: int = 0,
-        epilogue: Optional[tuple[Any, ...]] = None,
-        keep: Any = None,
-    ) -> _core.Plan:
+    def plan(self, operation: str, vector_type: int, host: bool, vectors: int = 1, order: int = 0) -> _core.Plan:
         """Returns the plan for such vectors, which is made when it is first needed."""
-        key = (operation, vector_type, host, vectors, order, epilogue)
+        key = (operation, vector_type, host, vectors, order)
         with self.lock:
             plan = self.plans.pop(key, None)
             if plan is None:
-                plan = _core.Plan(
-                    self.context._core,
-                    self.view,
-                    epilogue=epilogue,
-                    keep=(keep, self.options["operators"]),
-                    **self.wish(operation, vector_type, host, vectors, order),
-                )
+                plan = _core.Plan(self.context._core, self.view, keep=self.options["operators"], **self.wish(*key))
                 several = [k for k in self.plans if k[3] > 1]
                 if vectors > 1 and len(several) >= KEPT_PLANS:
                     del self.plans[several[0]]  # the least recently used
             self.plans[key] = plan
             self.recent = plan
             return plan
+
+    def keep_epilogue(self, operation: str, epilogue: tuple[Any, ...], function: Function) -> KeptEpilogue:
+        """Returns the object that all Epilogues of these expressions share."""
+        key = (operation, epilogue)
+        with self.lock:
+            kept = self.epilogues.get(key)
+            if kept is None:
+                self.epilogues[key] = kept = KeptEpilogue(operation, epilogue, function)
+            return kept
+
+    def epilogue_plan(self, kept: KeptEpilogue) -> _core.Plan:
+        """Returns the plan with the epilogue, which is made when it is first needed and after a failed update."""
+        with self.lock:
+            if kept.plan is None:
+                kept.plan = _core.Plan(
+                    self.context._core,
+                    self.view,
+                    epilogue=kept.epilogue,
+                    keep=(kept.function, self.options["operators"]),
+                    **self.wish(kept.operation, self.vector_type, False, 1, COLUMN_MAJOR),
+                )
+            self.recent = kept.plan
+            return kept.plan
 
     def wish(self, operation: str, vector_type: int, host: bool, vectors: int, order: int) -> dict[str, Any]:
         """Returns the arguments of a plan for such vectors, without an epilogue."""
@@ -206,6 +226,9 @@ class Source:
                     self.solver[2].update(view)
                 for plan in self.plans.values():
                     plan.update(view)
+                for kept in list(self.epilogues.values()):
+                    if kept.plan is not None:
+                        kept.plan.update(view)
             except BaseException:
                 # Some plans may have the new values already: remake them with the old ones.
                 self.forget()
@@ -215,6 +238,8 @@ class Source:
     def forget(self) -> None:
         self.solver = self.recent = None
         self.plans.clear()
+        for kept in list(self.epilogues.values()):
+            kept.plan = None
         for products in self.products.values():
             products.clear()
 
@@ -505,16 +530,10 @@ class Epilogue:
         if len(sums) > 2:
             raise bad_argument(f"{len(sums)} sums; an epilogue has at most 2")
         self._matrix, self._sums, self._vectors, self._scalars = matrix, len(sums), vectors, scalars
-        self._function = function
         first, second = (*sums, None, None)[:2]
-        self._epilogue = (result, first, second, vectors, scalars, address_of(function))
-        self._plan()  # checks the expressions
-
-    def _plan(self) -> _core.Plan:
-        source = self._matrix._source
-        return source.plan(
-            self._matrix._operation, source.vector_type, False, epilogue=self._epilogue, keep=self._function
-        )
+        epilogue = (result, first, second, vectors, scalars, address_of(function))
+        self._kept = matrix._source.keep_epilogue(matrix._operation, epilogue, function)
+        matrix._source.epilogue_plan(self._kept)  # checks the expressions
 
     def __call__(self, x: Any, *vectors: Any, scalars: Sequence[float] = (), out: Any = None) -> tuple[Any, Any]:
         """Returns y and an array of the sums, both arrays of x's library, where the matrix computes."""
@@ -537,7 +556,7 @@ class Epilogue:
         sums = library.doubles([0.0, 0.0], device)
         numbers = library.doubles([float(s) for s in scalars], device) if scalars else None
         getter = library.stream_getter(device)
-        self._plan().epilogue(
+        source.epilogue_plan(self._kept).epilogue(
             x,
             out,
             tuple(library.plain(v) if library_of(v) is library else v for v in vectors),

@@ -1,5 +1,6 @@
 """Lifetimes: arrays stay alive while something uses them, and nothing stays longer."""
 
+import ctypes
 import gc
 import os
 import sys
@@ -178,6 +179,34 @@ def test_plans_for_many_widths_do_not_pile_up():
         A @ numpy.ones((10, k))
     assert len(A._source.plans) < 12
     assert numpy.allclose(A @ numpy.ones((10, 2)), laplacian(10) @ numpy.ones((10, 2)))
+
+
+def test_plans_of_epilogues_go_with_them():
+    class Function:
+        """A C function that can be weakly referenced."""
+
+        def __init__(self):
+            kind = ctypes.CFUNCTYPE(None, *7 * [ctypes.c_void_p])
+            self.function = kind(lambda *arguments: None)
+            self.address = ctypes.cast(self.function, ctypes.c_void_p).value
+
+    S, x = laplacian(10), numpy.ones(10)
+    A = merbit.csr(S, context=merbit.Context("cpu"))
+    watches = []
+    for _ in range(20):
+        function = Function()
+        watches.append(weakref.ref(function))
+        A.epilogue("2 * ax", function=function)
+    del function
+    A @ x  # the matrix keeps the plan that was used last, for describe
+    gc.collect()
+    assert not any(watch() for watch in watches)
+    first, second = (A.epilogue("v0 - ax", "y * y", vectors=1) for _ in range(2))
+    assert len(A._source.epilogues) == 1  # both share a plan
+    del first
+    gc.collect()
+    A.update(3 * S.data)
+    numpy.testing.assert_allclose(second(x, x)[0], x - 3 * (S @ x))
 
 
 def test_fork():
