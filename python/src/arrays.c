@@ -168,9 +168,13 @@ static mpy_type type_of_format(const char *format, Py_ssize_t bytes) {
 
 /* ---- Ways to borrow ---------------------------------------------------------------------- */
 
-/* Replaces the current exception by one that names the argument; returns -1. */
+/* Replaces the current exception by one that names the argument, unless it must pass; returns
+ * -1. */
 static int refuse(const char *name) {
   PyObject *type, *value, *trace, *text = NULL, *bytes = NULL;
+  if (mpy_must_pass()) {
+    return -1;
+  }
   PyErr_Fetch(&type, &value, &trace);
   text = value != NULL ? PyObject_Str(value) : NULL;
   bytes = text != NULL ? PyUnicode_AsUTF8String(text) : NULL;

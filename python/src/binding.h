@@ -55,6 +55,9 @@ PyObject *mpy_raise(merbit_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same for an argument of the wrong type. */
 PyObject *mpy_raise_type(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Returns 1 if the current exception must reach the caller as it is: Ctrl-C, an exit, or a lack
+ * of memory. */
+int mpy_must_pass(void);
 /* Raises what the calling thread's last failure on `context` says; returns NULL. */
 PyObject *mpy_raise_last(merbit_context *context, merbit_status status);
 

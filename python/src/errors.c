@@ -42,6 +42,11 @@ PyObject *mpy_raise_type(const char *format, ...) {
   return raise_sentence(MERBIT_OK, sentence);
 }
 
+int mpy_must_pass(void) {
+  return PyErr_Occurred() != NULL && (!PyErr_ExceptionMatches(PyExc_Exception) ||
+                                      PyErr_ExceptionMatches(PyExc_MemoryError));
+}
+
 PyObject *mpy_raise_last(merbit_context *context, merbit_status status) {
   char sentence[MERBIT_MESSAGE_SIZE];
   if (merbit_last_error(context, sentence, sizeof sentence) != status || sentence[0] == '\0') {

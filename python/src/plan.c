@@ -707,8 +707,11 @@ static PyObject *product_multiply(PyObject *object, PyObject *x) {
   mpy_operands o;
   memset(&o, 0, sizeof o);
   if (borrow_x(self, x, &o.x) != 1) {
-    PyErr_Clear();
     mpy_return(&o.x);
+    if (mpy_must_pass()) {
+      return NULL;
+    }
+    PyErr_Clear();
     Py_RETURN_NONE;
   }
   y = PyObject_CallFunctionObjArgs(self->empty, NULL);

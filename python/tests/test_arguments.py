@@ -210,6 +210,34 @@ def test_cubins_of_no_gpu(tmp_path):
             merbit.import_cubins(wrong)
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3), MemoryError("full"), ValueError("no")])
+def test_exceptions_of_lenders(A, error):
+    """Ctrl-C, an exit and a lack of memory reach the caller; other exceptions are told in the name of the argument."""
+
+    class Array:
+        def __dlpack_device__(self):
+            return (1, 0)
+
+        def __dlpack__(self):
+            raise error
+
+    def check(array):
+        raise error
+
+    expected = merbit.ArgumentError if isinstance(error, ValueError) else type(error)
+    with pytest.raises(expected) as caught:
+        A.multiply(Array(), numpy.empty(3))
+    assert type(caught.value) is expected
+    merbit._core.register_exporter(Array, Array.__dlpack__, check)
+    make = merbit._libraries.NUMPY.maker(3, merbit._libraries.F64, merbit._libraries.HOST)
+    product = merbit._core.Product(A._source.home_plan(), make, None, None, None, None)
+    if expected is merbit.ArgumentError:
+        assert product.multiply(Array()) is None  # the general path then gives the reason
+    else:
+        with pytest.raises(expected):
+            product.multiply(Array())
+
+
 def test_exchange_of_another_version(A):
     """DLPack's C functions are called only in the version that merbit knows; a type's check gives the error message."""
     words = (ctypes.c_uint64 * 7)()  # version, previous, five functions, none of them callable
