@@ -186,7 +186,7 @@ def _solve(method: str, A: Any, b: Any, x0: Any, M: Any, progress: Progress, **o
             options["vectors"] = min(shape[1], MOST_VECTORS)
     x = library.empty(shape[::-1], source.value_type, device)
     if x0 is not None:
-        start = library.plain(x0) if library_of(x0) is library else x0
+        start = _start_of(x0, library, kind, shape, device)
         x[...] = start.T if several else start
     report = _callback(progress)
     lock, solver = _solver(source, SOLVERS[method], options, M, library, device)
@@ -201,6 +201,19 @@ def _solve(method: str, A: Any, b: Any, x0: Any, M: Any, progress: Progress, **o
     finally:
         lock.release()
     return x, SolveInfo(**_named(result, history=history[: result["iterations"] + 1].copy()))
+
+
+def _start_of(x0: Any, library: Library, kind: str, shape: tuple[int, ...], device: int) -> Any:
+    """Returns x0, which must be like b: nothing is broadcast or converted."""
+    if library_of(x0) is not library:
+        raise bad_type(f"x0 is of type {type(x0).__name__}; give an array of {library.name}, like b")
+    start = library.plain(x0)
+    found, place, own, _ = _core.inspect(start, "x0")
+    if own != shape or found != kind:
+        raise bad_argument(f"x0 has shape {own} and type {found}; it must have those of b, {shape} and {kind}")
+    if place != device:
+        raise bad_argument("x0 and b are on different devices; give both on one")
+    return start
 
 
 def _info_of(results: list[dict[str, Any]]) -> SolveInfo:
@@ -234,17 +247,18 @@ def cg(
 
     A: a merbit.Matrix, or anything that merbit.csr accepts; float64 or float32. b: a NumPy, CuPy or PyTorch vector of
     A's type, or several as columns of a two-dimensional array, which share their products; x has the same shape, and
-    info.columns then has one entry per column. x0: the first guess; None: zero. tolerance: for ||b - A x|| / ||b||; 0:
-    1e-10, in float32 1e-5. max_iterations: 0: 20000. preconditioner: None, "jacobi", "block_jacobi" (block_size rows;
-    0: 4), "chebyshev" (a polynomial of degree; 0: 4), "fsai" or "amg" (block_size unknowns per node). near_nullspace:
-    for "amg", vectors v with A v nearly 0, as columns of a NumPy array, for example the rigid body modes of elasticity;
-    read when the solver is made. M: your own preconditioner instead: a merbit.Preconditioner, a function z = M(r), or
-    an object with matvec such as a SciPy LinearOperator. single: the preconditioner computes in float32 inside float64.
-    singular: A maps the constant vector to 0, as a Laplacian does; the mean of b and x is removed. refine: iterate in
-    float32, correct in float64. deterministic: equal bits in every run. reorder: 1 always, -1 never, 0 if it pays for
-    expected_solves. progress: called with (iteration, residual, seconds), about ten times a second on the GPU and after
-    each check on the CPU; or a tqdm bar. It stops the solve by raising StopIteration; Ctrl-C ends it with
-    KeyboardInterrupt. The matrix keeps the solver, so that further solves need no preparation.
+    info.columns then has one entry per column. x0: the first guess, of the same shape and type; None: zero. tolerance:
+    for ||b - A x|| / ||b||; 0: 1e-10, in float32 1e-5. max_iterations: 0: 20000. preconditioner: None, "jacobi",
+    "block_jacobi" (block_size rows; 0: 4), "chebyshev" (a polynomial of degree; 0: 4), "fsai" or "amg" (block_size
+    unknowns per node). near_nullspace: for "amg", vectors v with A v nearly 0, as columns of a NumPy array, for example
+    the rigid body modes of elasticity; read when the solver is made. M: your own preconditioner instead: a
+    merbit.Preconditioner, a function z = M(r), or an object with matvec such as a SciPy LinearOperator. single: the
+    preconditioner computes in float32 inside float64. singular: A maps the constant vector to 0, as a Laplacian does;
+    the mean of b and x is removed. refine: iterate in float32, correct in float64. deterministic: equal bits in every
+    run. reorder: 1 always, -1 never, 0 if it pays for expected_solves. progress: called with (iteration, residual,
+    seconds), about ten times a second on the GPU and after each check on the CPU; or a tqdm bar. It stops the solve by
+    raising StopIteration; Ctrl-C ends it with KeyboardInterrupt. The matrix keeps the solver, so that further solves
+    need no preparation.
     """
     return _solve(
         "cg",
