@@ -14,7 +14,7 @@ import numpy
 from . import _core
 from ._context import Context, default_context
 from ._errors import bad_argument, bad_type, not_supported
-from ._libraries import BF16, COMPLEX, F16, F32, F64, HOST, NAMES, NUMPY, Library, library_of
+from ._libraries import BF16, COMPLEX, F16, F32, F64, HOST, NAMES, NUMPY, TYPES, Library, library_of
 from ._sources import FORMS, Parts, parts_of
 
 METHODS = {
@@ -482,10 +482,10 @@ class Matrix:
         return self.H @ _adjacent(x)
 
     def matmat(self, x: Any) -> Any:
-        return self @ x
+        return self @ _adjacent(x)
 
     def rmatmat(self, x: Any) -> Any:
-        return self.H @ x
+        return self.H @ _adjacent(x)
 
     def dot(self, x: Any) -> Any:
         return self @ x
@@ -620,8 +620,21 @@ def csr(
 
 
 def _adjacent(x: Any) -> Any:
+    """Returns x itself, or a copy if a product does not take its strides."""
     library = library_of(x)
-    return x if library is None else library.adjacent(x)
+    if library is None or (getattr(x, "ndim", 1) == 2 and _one_after_another(library.plain(x))):
+        return x
+    return library.adjacent(x)
+
+
+def _one_after_another(x: Any) -> bool:
+    """Returns whether the elements of each row of x are adjacent, or those of each column."""
+    kind, _, (rows, cols), (down, right) = _core.inspect(x, "x")
+    if kind not in TYPES or kind == "bfloat16" or rows < 2 or cols < 2:
+        return False
+    size = numpy.dtype(kind).itemsize
+    whole = down % size == 0 and right % size == 0
+    return whole and ((right == size and down >= cols * size) or (down == size and right >= rows * size))
 
 
 def _wants_gradient(array: Any) -> bool:

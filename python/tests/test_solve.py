@@ -162,6 +162,18 @@ def test_scipy_linear_operators(random):
     numpy.testing.assert_allclose(scipy.sparse.linalg.svds(merbit.csr(R), 3)[1], scipy.sparse.linalg.svds(R, 3)[1])
 
 
+def test_linear_operators_copy_vectors_with_gaps(random):
+    """Solvers pass parts of their own arrays; those without gaps are not copied."""
+    S, both = laplacian(60)[:40], random.random((120, 8))
+    A = merbit.csr(S)
+    for X in both[:60, ::2], both[::2, :3], both[60:, :3][::-1], both[:60].T.copy()[::2].T, both[:60, 1:2], both[:60, :0]:
+        numpy.testing.assert_allclose(A.matmat(X), S @ X)
+        numpy.testing.assert_allclose(A.rmatmat(X[:40]), S.T @ X[:40])
+    for X in both[:60], both[:60, :3], numpy.asfortranarray(both[:60, :3]), both.T[:, :60].copy().T:
+        assert merbit._matrix._adjacent(X) is X
+        numpy.testing.assert_allclose(A.matmat(X), S @ X)
+
+
 def test_eigsh():
     S = laplacian(100)
     for which in ("LM", "LA", "SA"):
