@@ -259,7 +259,9 @@ class Operand:
 class Matrix:
     """A sparse matrix for many products; make one with merbit.csr. Threads may share it.
 
-    SciPy and CuPy accept it wherever they accept a LinearOperator.
+    It has the methods of a LinearOperator, so that SciPy's and CuPy's iterative solvers take it, and so do SciPy's eigsh
+    and svds; all vectors, b included, must have its type. Functions that add and scale operators, such as SciPy's
+    expm_multiply, take scipy.sparse.linalg.aslinearoperator(A).
     """
 
     __slots__ = ("_source", "_operation", "_products", "__weakref__")

@@ -57,7 +57,7 @@ class Preconditioner:
     """A preconditioner M, an approximation of a square matrix A: M @ r is z = M^-1 r. One call runs at a time; others wait.
 
     merbit.cg, bicgstab and gmres accept it as M, also when they compute on a GPU. So do SciPy's and CuPy's solvers,
-    because it has the methods of a LinearOperator.
+    except for bicg and qmr, which also need the transpose of M.
 
     A: a merbit.Matrix, or anything that merbit.csr accepts; float64 or float32. kind: "jacobi", "block_jacobi"
     (block_size rows per block; 0: 4), "chebyshev" (degree; 0: 4), "fsai" or "amg" (block_size unknowns per node; 0: 1).

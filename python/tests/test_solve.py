@@ -158,6 +158,11 @@ def test_scipy_linear_operators(random):
     assert operator.shape == A.shape and operator.dtype == A.dtype
     numpy.testing.assert_allclose((2 * operator + operator.H) @ numpy.ones(60), 3 * (S @ numpy.ones(60)))
     numpy.testing.assert_allclose(scipy.sparse.linalg.eigsh(A, 3)[0], scipy.sparse.linalg.eigsh(S, 3)[0])
+    exponential = scipy.sparse.linalg.expm_multiply(operator, numpy.ones(60), traceA=S.trace())
+    numpy.testing.assert_allclose(exponential, scipy.sparse.linalg.expm_multiply(S, numpy.ones(60)), rtol=1e-8)
+    M = merbit.Preconditioner(A, "jacobi")
+    for name in "cg", "gmres", "bicgstab", "minres", "lgmres", "tfqmr", "gcrotmk":
+        assert getattr(scipy.sparse.linalg, name)(A, numpy.ones(60), M=M)[1] == 0
     R = S[:40]
     numpy.testing.assert_allclose(scipy.sparse.linalg.svds(merbit.csr(R), 3)[1], scipy.sparse.linalg.svds(R, 3)[1])
 
