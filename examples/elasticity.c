@@ -191,7 +191,7 @@ int main(int argc, char **argv) {
   merbit_view view;
   merbit_error error;
   merbit_status status;
-  char sentence[MERBIT_MESSAGE_SIZE] = "no memory for the model";
+  char sentence[MERBIT_MESSAGE_SIZE];
   model m;
   memset(&m, 0, sizeof m);
   memset(&shape, 0, sizeof shape);
@@ -224,8 +224,8 @@ int main(int argc, char **argv) {
     }
   }
   if (status != MERBIT_OK) {
-    (void)merbit_last_error(context, sentence, sizeof sentence);
-    (void)fprintf(stderr, "%s\n", sentence);
+    const int told = merbit_last_error(context, sentence, sizeof sentence) == status;
+    (void)fprintf(stderr, "%s\n", told ? sentence : "no memory for the model");
   }
   merbit_matrix_destroy(blocks);
   merbit_matrix_destroy(csr);
