@@ -1,7 +1,8 @@
 /* Shortest paths and breadth-first search as products: paths [graph.mtx [source]]
  *
  * graph.mtx is a Matrix Market file in which entry (i, j) is an edge from i to j, with its
- * length as value (1 if the file has no values); source is a vertex, counted from 1. Without
+ * length as value (1 if the file has no values); source is a vertex, counted from 1. Lengths
+ * may be negative, but a cycle that can be reached must not have a negative sum. Without
  * arguments the graph is a set of roads between towns. Runs on the GPU if there is one, else on
  * the CPU's threads.
  *
@@ -16,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TOWNS = 11, ROADS = 15, SHOWN = 12 };
+enum { TOWNS = 11, ROADS = 15, SHOWN = 12, ENDLESS = -2 };
 
 static const char *const towns[TOWNS] = {"Amsterdam", "Berlin", "Brussels", "Cologne",
                                          "Frankfurt", "Geneva", "Hamburg",  "Lyon",
@@ -63,7 +64,8 @@ static merbit_status read_towns(job *j) {
 /* Repeats the product until nothing changes. Sets result[i] to the final value of vertex i and,
  * if rounds is not NULL, rounds[i] to the first round in which it was not `none`. Two vectors
  * take turns as x and y; y then holds values two rounds old, which is harmless because values
- * only improve. Returns the number of products, or -1. */
+ * only improve. Returns the number of products; -1 if the library fails; ENDLESS if values
+ * still change after as many products as there are vertices. */
 static int64_t iterate(job *j, const merbit_view *graph, merbit_semiring semiring,
                        int64_t source, double none, double start, double *result,
                        double *rounds) {
@@ -110,10 +112,19 @@ static int64_t iterate(job *j, const merbit_view *graph, merbit_semiring semirin
   memcpy(result, j->now, bytes);
   merbit_plan_destroy(j->plan);
   j->plan = NULL;
-  if (changed > 0) {
-    printf("a cycle of negative length: distances have no end\n");
+  return changed > 0 ? ENDLESS : round - 1;
+}
+
+/* Returns the first edge whose length is not above -inf, or -1. Only NaN and -inf are not. */
+static int64_t bad_length(const merbit_view *graph) {
+  const double *lengths = (const double *)graph->values;
+  int64_t k;
+  for (k = 0; lengths != NULL && graph->value_type <= MERBIT_F64 && k < graph->nnz; k++) {
+    if (!(lengths[k] > -(double)INFINITY)) {
+      return k;
+    }
   }
-  return round - 1;
+  return -1;
 }
 
 static void report(const job *j, const merbit_view *graph, int64_t source, int named) {
@@ -136,10 +147,11 @@ static void report(const job *j, const merbit_view *graph, int64_t source, int n
   }
 }
 
+/* Runs both searches from the vertex `source`, counted from 1. */
 static int run(job *j, const char *path, int64_t source) {
   merbit_view graph, links;
   merbit_status status = merbit_context_create(NULL, &j->context, NULL);
-  int64_t steps, hops;
+  int64_t steps, hops, bad;
   size_t bytes;
   int i;
   if (status == MERBIT_OK) {
@@ -151,9 +163,19 @@ static int run(job *j, const char *path, int64_t source) {
   }
   graph = links = merbit_matrix_view(j->matrix);
   links.values = NULL; /* an entry is an edge whatever its length */
-  if (graph.rows != graph.cols || source < 0 || source >= graph.rows) {
+  if (graph.rows != graph.cols || source < 1 || source > graph.rows) {
     (void)fprintf(stderr,
                   "paths: a graph has as many rows as columns, and source is one of them\n");
+    return 1;
+  }
+  source--;
+  bad = bad_length(&graph);
+  if (bad >= 0) {
+    (void)fprintf(stderr,
+                  "paths: the length of the edge to vertex %lld is %g; lengths are numbers, or "
+                  "inf for no edge\n",
+                  (long long)((const int32_t *)graph.col_ind)[bad] + 1,
+                  ((const double *)graph.values)[bad]);
     return 1;
   }
   bytes = (size_t)graph.rows * sizeof(double);
@@ -171,6 +193,11 @@ static int run(job *j, const char *path, int64_t source) {
   steps = hops < 0 ? -1
                    : iterate(j, &graph, MERBIT_SEMIRING_MIN_PLUS, source, (double)INFINITY, 0,
                              j->distances, NULL);
+  if (steps == ENDLESS) {
+    (void)fprintf(stderr, "paths: a cycle of negative length can be reached: there are no "
+                          "shortest paths\n");
+    return 1;
+  }
   if (steps < 0) {
     return fail(j, "products");
   }
@@ -183,7 +210,7 @@ int main(int argc, char **argv) {
   job j;
   int result;
   memset(&j, 0, sizeof j);
-  result = run(&j, argc > 1 ? argv[1] : NULL, argc > 2 ? strtoll(argv[2], NULL, 10) - 1 : 0);
+  result = run(&j, argc > 1 ? argv[1] : NULL, argc > 2 ? strtoll(argv[2], NULL, 10) : 1);
   free(j.distances);
   merbit_buffer_destroy(j.vectors[0]);
   merbit_buffer_destroy(j.vectors[1]);
