@@ -145,6 +145,8 @@ MBI_INTERNAL void mbi_solver_finish(merbit_solver *solver, merbit_solver_result 
   }
   if (solver->n > 0) {
     mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
+  } else {
+    (void)snprintf(result->description, sizeof result->description, "A has no rows");
   }
   if (hint != NULL && result->stop != MERBIT_STOP_CONVERGED &&
       result->stop != MERBIT_STOP_CANCELLED) {

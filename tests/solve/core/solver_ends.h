@@ -192,6 +192,7 @@ static void test_empty(void **state) {
   assert_int_equal(merbit_solver_solve(solver, NULL, NULL, 0, NULL, 0, &result), MERBIT_OK);
   assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
   assert_int_equal(result.iterations, 0);
+  assert_string_equal(result.description, "A has no rows");
   merbit_solver_destroy(solver);
 }
 
