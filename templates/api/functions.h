@@ -353,11 +353,12 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
  * thread at a time may use a solver.
  *
  * Returns MERBIT_OK however the iteration ended: result->stop says how, and x is the last iterate
- * (zero for b = 0). The stop is MERBIT_STOP_NOT_FINITE also if x is too large or too small for its
- * type. `history` is a host array of history_size doubles: history[k] becomes the estimated
- * residual after k iterations. `history` and `result` may be NULL. On CUDA no number passes through
- * the host during the iterations. Fails with MERBIT_INVALID_ARGUMENT if b or x is NULL or in the
- * wrong memory, or if they overlap, and with MERBIT_CANCELLED if a CALLBACK says so. */
+ * (zero for b = 0). The stop is MERBIT_STOP_NOT_FINITE also if entries of x are so large or small
+ * that x, in its type, does not reach the tolerance. `history` is a host array of history_size
+ * doubles: history[k] becomes the estimated residual after k iterations. `history` and `result` may
+ * be NULL. On CUDA no number passes through the host during the iterations. Fails with
+ * MERBIT_INVALID_ARGUMENT if b or x is NULL or in the wrong memory, or if they overlap, and with
+ * MERBIT_CANCELLED if a CALLBACK says so. */
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);

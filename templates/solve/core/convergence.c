@@ -33,15 +33,21 @@ static void mbi_solve_note_history(merbit_solver *solver) {
   solver->history_count = last;
 }
 
+/* Computes b - A x and reads the state. `x_zero` says that x is zero. */
+MBI_INTERNAL merbit_status mbi_solve_read_residual(merbit_solver *solver, int x_zero) {
+  MBI_TRY(mbi_solve_residual(solver, x_zero));
+  if (!mbi_solve_on_gpu(solver)) {
+    return MERBIT_OK;
+  }
+  solver->synchronizations++;
+  return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+}
+
 /* Checks convergence: computes b - A x and reads the state. On the GPU b - A x is enqueued with
  * every round. The CPU computes it only after the recurrence has stopped. */
 static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
-  if (mbi_solve_on_gpu(solver)) {
-    solver->synchronizations++;
-    MBI_TRY(mbi_solve_residual(solver, 0));
-    MBI_TRY(mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen));
-  } else if (solver->memory->state.stop != MBI_SOLVE_RUNNING) {
-    MBI_TRY(mbi_solve_residual(solver, 0));
+  if (mbi_solve_on_gpu(solver) || solver->memory->state.stop != MBI_SOLVE_RUNNING) {
+    MBI_TRY(mbi_solve_read_residual(solver, 0));
   }
   if (!mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)) {
     mbi_solve_note_history(solver);
@@ -298,10 +304,10 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
                    result->restarts > 0 ? "; restarts did not help" : "");
     return;
   default:
-    if (mbi_scale_x_out_of_range(solver, state->x_most)) {
+    if (solver->x_lost > 0) {
       (void)snprintf(text, size,
                      "x has entries near 2^%d, which %s does not hold: scale A or b",
-                     ilogb(state->x_most) + mbi_scale_of_x(solver),
+                     ilogb(solver->x_lost) + mbi_scale_of_x(solver),
                      solver->type == MERBIT_F32 ? "f32" : "f64");
       return;
     }

@@ -145,16 +145,6 @@ static void mbi_refine_layout(merbit_solver *solver) {
   solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
 }
 
-/* Computes b - A x and reads the state, for a convergence check. */
-static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
-  MBI_TRY(mbi_solve_residual(solver, x_zero));
-  if (!mbi_solve_on_gpu(solver)) {
-    return MERBIT_OK;
-  }
-  solver->synchronizations++;
-  return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
-}
-
 /* Returns the merbit_stop, or MBI_SOLVE_ON if another correction follows. `last` is ||b - A
  * x||^2 before the last correction, or 0. */
 static int mbi_refine_decide(merbit_solver *solver, double last) {
@@ -229,7 +219,7 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
   solver->inner_iterations = 0;
   *stop = MBI_SOLVE_ON;
   MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, 0));
-  MBI_TRY(mbi_refine_residual(solver, x_zero));
+  MBI_TRY(mbi_solve_read_residual(solver, x_zero));
   for (;;) {
     const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
     if (mbi_scale_rhs_needed(solver, state)) {
@@ -249,7 +239,7 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
     solver->restarts += last > 0;
     last = state->ww;
     MBI_TRY(mbi_refine_correct(solver, &watch, stop));
-    MBI_TRY(mbi_refine_residual(solver, 0));
+    MBI_TRY(mbi_solve_read_residual(solver, 0));
     if (*stop != MBI_SOLVE_ON) {
       return MERBIT_OK;
     }

@@ -10,8 +10,6 @@
  * are scaled in host memory, even for a solver on the GPU. */
 #define MBI_SCALE_RANGE 200    /* f64: norms from 2^-200 to 2^200 */
 #define MBI_SCALE_RANGE_F32 50 /* the same if any part computes in f32 */
-/* Numbers above this multiple of the least normal number have all their bits. */
-#define MBI_SCALE_FULL_PRECISION 1e6
 
 /* Returns whether `size` is nonzero and outside the range from 2^-reach to 2^reach. */
 MBI_NOINLINE static int mbi_scale_is_extreme(double size, int reach) {
@@ -26,24 +24,37 @@ MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver,
                                                                        : MBI_SCALE_RANGE);
 }
 
-/* Computes to = 2^exponent from; both may be the same array. */
-static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
-                              void *to) {
+/* Computes to = 2^exponent from; both may be the same array. Returns the largest magnitude in
+ * `from` of the numbers that overflow or lose bits, or 0 if none does. */
+static double mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
+                                void *to) {
+  double lost = 0;
   int64_t k;
   for (k = 0; k < count; k++) {
+    const double number =
+        type == MERBIT_F32 ? (double)((const float *)from)[k] : ((const double *)from)[k];
+    double scaled = ldexp(number, exponent);
     if (type == MERBIT_F32) {
-      ((float *)to)[k] = (float)ldexp((double)((const float *)from)[k], exponent);
+      ((float *)to)[k] = (float)scaled;
+      scaled = (double)(float)scaled;
     } else {
-      ((double *)to)[k] = ldexp(((const double *)from)[k], exponent);
+      ((double *)to)[k] = scaled;
+    }
+    if (fabs(number) > lost && ldexp(scaled, -exponent) != number) {
+      lost = fabs(number);
     }
   }
+  return lost;
 }
 
-/* Multiplies the solver's vector at `slot` by 2^exponent, on its side. */
-MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
+/* Multiplies the solver's vector at `slot` by 2^exponent, on its side, and sets *lost as
+ * mbi_scale_numbers returns it. */
+static merbit_status mbi_scale_slot(merbit_solver *solver, int slot, int exponent,
+                                    double *lost) {
   const size_t bytes = mbi_solve_bytes(solver);
   void *copy = NULL;
   merbit_status status;
+  *lost = 0;
   if (exponent == 0) {
     return MERBIT_OK;
   }
@@ -51,11 +62,17 @@ MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int
                              "a scaled vector", &copy));
   status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
   if (status == MERBIT_OK) {
-    mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
+    *lost = mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
     status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);
   }
   mbi_release(solver->context, copy);
   return status;
+}
+
+/* Multiplies the solver's vector at `slot` by 2^exponent, on its side. */
+MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
+  double lost;
+  return mbi_scale_slot(solver, slot, exponent, &lost);
 }
 
 /* Returns the exponent e for which 2^e times the solver's x is the caller's x. */
@@ -63,13 +80,10 @@ MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver) {
   return solver->scale - solver->rhs_scale;
 }
 
-/* Returns whether scaling back makes the largest entry of x overflow or lose bits. */
-MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
-  const int single = solver->type == MERBIT_F32;
-  const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
-  const double size = ldexp(x_most, mbi_scale_of_x(solver));
-  return mbi_scale_of_x(solver) != 0 && x_most > 0 && x_most <= DBL_MAX &&
-         (size < least || size > (single ? FLT_MAX : DBL_MAX));
+/* Makes the solver's x the caller's x. Sets *lost to the largest magnitude, in the solver's x,
+ * of the entries that overflow or lose bits, or to 0 if none does. */
+MBI_INTERNAL merbit_status mbi_scale_x_back(merbit_solver *solver, double *lost) {
+  return mbi_scale_slot(solver, MBI_AT_X, mbi_scale_of_x(solver), lost);
 }
 
 /* ---- The matrix -------------------------------------------------------------------------- */
@@ -140,7 +154,7 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
   if (solver->scale == 0) {
     return MERBIT_OK;
   }
-  mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
+  (void)mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
   *scaled = solver->scaled;
   if (there) {
     if (solver->scaled_there == 0) {

@@ -71,7 +71,7 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
   result->residual = mbi_solve_ratio(state, state->ww);
   result->estimated_residual =
       mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
-  result->backward_error = scale > 0 ? state->w_most / scale : 0;
+  result->backward_error = scale > DBL_MAX ? HUGE_VAL : scale > 0 ? state->w_most / scale : 0;
   if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
     result->iterations = 0;
     result->residual = result->estimated_residual = result->backward_error = 0;
@@ -86,18 +86,37 @@ static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, co
                                : mbi_solve_loop(solver, !start_from_x, stop);
 }
 
+/* Makes the solver's x the caller's x. If that rounds entries, computes the residual of the
+ * rounded x. Sets *stop to MERBIT_STOP_NOT_FINITE if the rounding keeps it above the goal. */
+static merbit_status mbi_solver_scale_back(merbit_solver *solver, int *stop) {
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+  const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
+  const double before = *stop == MERBIT_STOP_CONVERGED ? 0 : state->ww;
+  double lost;
+  solver->x_lost = 0;
+  MBI_TRY(mbi_scale_x_back(solver, &lost));
+  if (lost == 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver)));
+  MBI_TRY(mbi_solve_read_residual(solver, 0));
+  MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
+  if (*stop != MERBIT_STOP_NOT_FINITE && !(state->ww <= goal) && !(state->ww <= 4 * before)) {
+    *stop = MERBIT_STOP_NOT_FINITE;
+    solver->x_lost = lost;
+  }
+  return MERBIT_OK;
+}
+
 /* Reports a solve that has ended with `stop`, and copies its solution to the caller's x. */
 MBI_INTERNAL merbit_status mbi_solver_end(merbit_solver *solver, int stop, void *x,
                                           merbit_solver_result *result) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-  MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
-  if (mbi_scale_x_out_of_range(solver, state->x_most)) {
-    stop = MERBIT_STOP_NOT_FINITE;
-  }
-  mbi_solver_report(solver, stop, result);
   if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
   }
+  MBI_TRY(mbi_solver_scale_back(solver, &stop));
+  mbi_solver_report(solver, stop, result);
   return mbi_solve_copy_out(solver, MBI_AT_X, x);
 }
 

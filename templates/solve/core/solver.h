@@ -161,6 +161,8 @@ struct merbit_solver {
   double started;
   int inner_iterations;
   int rhs_scale; /* b is 2^rhs_scale times the caller's b */
+  double x_lost; /* if scaling x back ended the solve: the largest entry of the scaled x that
+                  * the caller's x does not hold; else 0 */
 };
 
 #define MBI_RECORDED_LOOP 4   /* iterations in one pass of a recorded loop, which costs 3 us */
@@ -204,7 +206,7 @@ MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver);
 MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver, const mbi_solve_state *seen);
 MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent);
 MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver);
-MBI_INTERNAL int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most);
+MBI_INTERNAL merbit_status mbi_scale_x_back(merbit_solver *solver, double *lost);
 MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made);
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled);
@@ -256,6 +258,7 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span);
 /* solve/core/convergence.c */
 MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver);
 MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square);
+MBI_INTERNAL merbit_status mbi_solve_read_residual(merbit_solver *solver, int x_zero);
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds);
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size);
 MBI_INTERNAL int mbi_solve_first_round(const merbit_solver *solver);

@@ -452,10 +452,37 @@ static void test_many_scaled_cancel(void **state) {
   linear_free(&l);
 }
 
+/* One whose x loses bits when it is scaled back has not converged; its neighbours have. */
+static void test_many_rounded(void **state) {
+  static const dense d = {2, {1e60, 0, 0, 1}, {1e-265, 1e-265}};
+  const double b[6] = {1e-265, 1e-265, 1, 1, 1e-280, 1e-265};
+  merbit_solver_desc desc = many_desc(MERBIT_PRECONDITIONER_JACOBI, 3);
+  linear l = linear_dense(&d);
+  const merbit_view view = linear_view(&l);
+  merbit_solver *solver;
+  merbit_solver_result results[3];
+  double x[6];
+  int k;
+  (void)state;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve_many(solver, 3, b, 2, x, 2, 0, results), MERBIT_OK);
+  for (k = 0; k < 3; k++) {
+    double residual;
+    memcpy(l.b, b + 2 * k, 2 * sizeof(double));
+    residual = linear_residual(&l, x + 2 * k, 0);
+    assert_int_equal(results[k].stop, k == 0 ? MERBIT_STOP_NOT_FINITE : MERBIT_STOP_CONVERGED);
+    assert_true(fabs(results[k].residual - residual) <= 1e-6 * residual + 1e-16);
+  }
+  assert_non_null(strstr(results[0].description, "which f64 does not hold: scale A or b"));
+  merbit_solver_destroy(solver);
+  linear_free(&l);
+}
+
 #define MANY_CASES                                                                             \
   cmocka_unit_test(test_many_columns), cmocka_unit_test(test_many_bits),                       \
       cmocka_unit_test(test_many_again), cmocka_unit_test(test_many_stops),                    \
       cmocka_unit_test(test_many_limits), cmocka_unit_test(test_many_buffers),                 \
-      cmocka_unit_test(test_many_refusals), cmocka_unit_test(test_many_scaled_cancel)
+      cmocka_unit_test(test_many_refusals), cmocka_unit_test(test_many_scaled_cancel),         \
+      cmocka_unit_test(test_many_rounded)
 
 #endif /* TEST_SOLVE_MANY_CASES_H */

@@ -153,6 +153,7 @@ static void test_too_far(void **state) {
     assert_int_equal(merbit_solver_create(context, &f.view, &desc, &solver), MERBIT_OK);
     far_solve(solver, 0, &f);
     expect_stop(&f.s, MERBIT_STOP_NOT_FINITE, "which f64 does not hold: scale A or b");
+    assert_true(!(f.s.result.residual <= 1e-3) && !(f.s.result.backward_error <= 1e-3));
     merbit_solver_destroy(solver);
   }
   desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
@@ -164,6 +165,53 @@ static void test_too_far(void **state) {
   expect_stop(&s, MERBIT_STOP_CONVERGED, "");
   assert_true(fabs(x[0] - 1) <= 1e-9);
   linear_free(&l);
+}
+
+/* Solves a system of two rows in f64 or f32, and expects `stop` with the residual of the x that
+ * is returned. */
+static void expect_rounded(const dense *d, int single, merbit_stop stop) {
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 0);
+  linear l = linear_dense(d);
+  static far_system f;
+  merbit_solver *solver;
+  double residual;
+  int k;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  memset(&f, 0, sizeof f);
+  f.view = linear_view(&l);
+  f.view.value_type = single ? MERBIT_F32 : MERBIT_F64;
+  f.view.values = single ? (const void *)f.single_values : l.values;
+  for (k = 0; k < 2; k++) {
+    f.b[k] = l.b[k];
+    f.single_b[k] = (float)(single ? l.b[k] : 0);
+    f.single_values[k] = (float)(single ? l.values[k] : 0);
+  }
+  assert_int_equal(merbit_solver_create(context, &f.view, &desc, &solver), MERBIT_OK);
+  far_solve(solver, 0, &f);
+  expect_stop(&f.s, stop,
+              stop == MERBIT_STOP_CONVERGED ? "at most the tolerance"
+              : single                      ? "which f32 does not hold: scale A or b"
+                                            : "which f64 does not hold: scale A or b");
+  residual = linear_residual(&l, f.x, 0);
+  assert_true(fabs(f.s.result.residual - residual) <= 1e-6 * residual);
+  merbit_solver_destroy(solver);
+  linear_free(&l);
+}
+
+/* Systems whose x loses bits when it is scaled back: the residual is that of the rounded x, and
+ * the solve has converged only if that residual is small enough. */
+static void test_rounded(void **state) {
+  const dense first = {2, {1e60, 0, 0, 1}, {1e-265, 1e-265}};
+  const dense single = {2, {ldexp(1, 46), 0, 0, 1}, {ldexp(3, -104), ldexp(3, -104)}};
+  const dense small = {2, {1e60, 0, 0, 1}, {1e-280, 1e-265}};
+  const dense exact = {2, {1, 0, 0, 2}, {ldexp(1, -1030), ldexp(1, -1029)}};
+  const dense scaled = {2, {1e200, 0, 0, 1e-100}, {1e-150, 1e-210}};
+  (void)state;
+  expect_rounded(&first, 0, MERBIT_STOP_NOT_FINITE);
+  expect_rounded(&single, 1, MERBIT_STOP_NOT_FINITE);
+  expect_rounded(&scaled, 0, MERBIT_STOP_NOT_FINITE);
+  expect_rounded(&small, 0, MERBIT_STOP_CONVERGED); /* x[0] becomes 0, which hardly matters */
+  expect_rounded(&exact, 0, MERBIT_STOP_CONVERGED);
 }
 
 #endif /* TEST_SOLVE_FAR_CASES_H */
