@@ -420,6 +420,30 @@ static void odd_matrices_are_coarsened(void **) {
   check(mesh("few rows", 10, 10, 1, false, false));
 }
 
+// A negative matrix has the eigenvalues, and the other numbers, of the positive one.
+static void negative_matrices_are_coarsened(void **) {
+  const input positive = graph("positive", 400, 2, 60, 5);
+  input negative = positive;
+  mbi_amg_gpu gpu[2];
+  negative.name = "negative";
+  for (double &value : negative.values) {
+    value = -value;
+  }
+  check(negative);
+  for (int i = 0; i < 2; i++) {
+    const merbit_view view = view_of(i == 0 ? positive : negative);
+    amg_bed::what = {"sign", "negative", simt_seeds[2]};
+    assert_int_equal(mbi_amg_gpu_create(&gpu[i], host, &view, 1, 1, 0, nullptr), MERBIT_OK);
+  }
+  assert_int_equal(gpu[0].count, gpu[1].count);
+  for (int l = 0; l < gpu[0].count; l++) {
+    assert_true(gpu[0].levels[l].lambda == gpu[1].levels[l].lambda);
+    assert_true(l > 0 || gpu[0].levels[l].lambda > 2.01); // an estimate
+  }
+  mbi_amg_gpu_destroy(&gpu[0]);
+  mbi_amg_gpu_destroy(&gpu[1]);
+}
+
 static void expect_failure(input &in, double no_diagonal, const char *sentence,
                            const nodes &of = {}) {
   const merbit_status expected =
@@ -800,6 +824,7 @@ int main() {
       cmocka_unit_test(meshes_are_coarsened),
       cmocka_unit_test(a_vector_is_interpolated),
       cmocka_unit_test(odd_matrices_are_coarsened),
+      cmocka_unit_test(negative_matrices_are_coarsened),
       cmocka_unit_test(unfit_matrices_are_refused),
       cmocka_unit_test(graphs_are_coarsened),
       cmocka_unit_test(nodes_have_several_rows),

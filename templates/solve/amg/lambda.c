@@ -4,15 +4,15 @@
 
 /* The inverse diagonal and the largest eigenvalue of D^-1 A, for multigrid. The largest row sum
  * of |D^-1 A| is an upper bound. If rows are not diagonally dominant, that bound is much too
- * large, and a few Lanczos steps on D^-1/2 A D^-1/2 estimate the eigenvalue (Saad, "Iterative
- * Methods for Sparse Linear Systems", section 6.6). */
+ * large, and a few Lanczos steps on S |D|^-1/2 A |D|^-1/2, where S has the signs of D, estimate
+ * the eigenvalue (Saad, "Iterative Methods for Sparse Linear Systems", section 6.6). */
 
 #define MBI_LAMBDA_CHUNK 8192 /* rows whose sums are added up together */
 
 typedef struct mbi_lambda {
   mbi_amg_level *level;
-  double *v, *u, *w, *x; /* current, previous and next Lanczos vector; D^-1/2 v */
-  double *root, *parts;  /* the diagonal of D^-1/2; partial sums of chunks */
+  double *v, *u, *w, *x; /* current, previous and next Lanczos vector; |D|^-1/2 v */
+  double *root, *parts;  /* the diagonal of |D|^-1/2; partial sums of chunks */
   double alpha, beta;
 } mbi_lambda;
 
@@ -74,7 +74,7 @@ static void mbi_lambda_scale(void *argument, int chunk) {
   }
 }
 
-/* Computes w = D^-1/2 A x - beta u, and v'w. */
+/* Computes w = S |D|^-1/2 A x - beta u, and v'w. */
 static void mbi_lambda_multiply(void *argument, int chunk) {
   MBI_LAMBDA_ROWS(e, row, end);
   const mbi_amg_csr *a = &e->level->a;
@@ -85,7 +85,7 @@ static void mbi_lambda_multiply(void *argument, int chunk) {
     for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
       sum += a->values[k] * e->x[a->col_ind[k]];
     }
-    e->w[row] = e->root[row] * sum - e->beta * e->u[row];
+    e->w[row] = copysign(e->root[row], e->level->inverse[row]) * sum - e->beta * e->u[row];
     dot += e->w[row] * e->v[row];
   }
   e->parts[chunk] = dot;
@@ -115,16 +115,18 @@ MBI_NOINLINE static double mbi_lambda_run(merbit_context *context, mbi_lambda *e
   return sum;
 }
 
-/* Returns the largest eigenvalue, but at most `most`, of the Lanczos tridiagonal matrix. */
+/* Returns the largest eigenvalue of the Lanczos tridiagonal matrix, but at most `most`; returns
+ * `most` if no eigenvalue is positive. */
 MBI_INTERNAL double mbi_amg_largest(const double *alpha, const double *beta, int steps,
                                     double most) {
-  double t[3 * MBI_LAMBDA_STEPS];
+  double t[3 * MBI_LAMBDA_STEPS], value;
   int i;
   for (i = 0; i < steps; i++) {
     t[3 * i] = alpha[i];
     t[3 * i + 1] = beta[i];
   }
-  return fmin(mbi_lanczos_value(t, steps, steps - 1), most);
+  value = mbi_lanczos_value(t, steps, steps - 1);
+  return value > 0 ? fmin(value, most) : most;
 }
 
 static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {

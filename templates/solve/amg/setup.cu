@@ -443,12 +443,12 @@ MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {
   return mbk_amg_block_sum(sum, shared);
 }
 
-// Returns an element of D^-1/2, given that of D^-1.
+// Returns an element of |D|^-1/2, given that of D^-1.
 MBK_DEVICE double mbk_amg_root(double inverse) {
   return sqrt(inverse < 0 ? -inverse : inverse);
 }
 
-// Fills v with numbers between -1 and 1 that depend on the row alone, and x with D^-1/2 v;
+// Fills v with numbers between -1 and 1 that depend on the row alone, and x with |D|^-1/2 v;
 // clears u, and writes squares[block], this block's part of v'v. Shared, for this kernel and
 // the next two: double[MBK_AMG_THREADS / 32]. All three have the same grid.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
@@ -490,9 +490,9 @@ MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mb
 #else
 #define MBK_AMG_LANCZOS_BLOCKS 5
 #endif
-// Computes w = D^-1/2 A x / beta - beta u, and dots[block], this block's part of v'w / beta.
-// Writes beta[step], the norm of v. If A's entries are full blocks of `block` rows, at least
-// four lanes take a row of them.
+// Computes w = S |D|^-1/2 A x / beta - beta u, where S has the signs of D, and dots[block],
+// this block's part of v'w / beta. Writes beta[step], the norm of v. If A's entries are full
+// blocks of `block` rows, at least four lanes take a row of them.
 MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, MBK_AMG_LANCZOS_BLOCKS)
     mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {
   MBK_SHARED_MEMORY(shared);
@@ -528,6 +528,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, MBK_AMG_LANCZOS_BLOCKS)
         }
       }
       if (owns) {
+        sum = inverse < 0 ? -sum : sum;
         sum = mbk_amg_root(inverse) * sum * factor - beta * u;
         a.w[row] = sum;
         dot += sum * v * factor;
@@ -540,7 +541,7 @@ MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, MBK_AMG_LANCZOS_BLOCKS)
   }
 }
 
-// Computes u = v / beta, w -= alpha u, x = D^-1/2 w, and squares[block], this block's part of
+// Computes u = v / beta, w -= alpha u, x = |D|^-1/2 w, and squares[block], this block's part of
 // w'w. Writes alpha[step].
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {

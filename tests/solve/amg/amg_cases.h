@@ -430,6 +430,34 @@ static void test_singular(void **state) {
   mbi_amg_csr_release(context, &a);
 }
 
+/* A negative definite matrix is solved as its negative is. */
+static void test_negative(void **state) {
+  const bed_grid g = {24, 1, 1, 0.1, 10, 0, 1};
+  const merbit_solver_method methods[] = {MERBIT_SOLVER_BICGSTAB, MERBIT_SOLVER_GMRES};
+  mbi_amg_csr scalar = bed_laplacian(context, &g), a = bed_blocks(context, &scalar);
+  const merbit_preconditioner_desc desc = amg_desc();
+  merbit_solver_result wanted[2], result;
+  int64_t k;
+  int m;
+  (void)state;
+  for (m = 0; m < 2; m++) {
+    wanted[m] = amg_solve_by(methods[m], &a, &desc, MERBIT_F64);
+    assert_int_equal(wanted[m].stop, MERBIT_STOP_CONVERGED);
+  }
+  for (k = 0; k < a.nnz; k++) {
+    a.values[k] = -a.values[k];
+  }
+  for (m = 0; m < 2; m++) {
+    result = amg_solve_by(methods[m], &a, &desc, MERBIT_F64);
+    if (result.stop != MERBIT_STOP_CONVERGED || result.iterations != wanted[m].iterations) {
+      fail_msg("method %d: %d iterations, %d wanted, %s", (int)methods[m], result.iterations,
+               wanted[m].iterations, result.description);
+    }
+  }
+  mbi_amg_csr_release(context, &a);
+  mbi_amg_csr_release(context, &scalar);
+}
+
 /* ---- New values -------------------------------------------------------------------------- */
 
 /* Values multiplied by one number have the same strong connections: an update then equals a new
@@ -552,5 +580,5 @@ static void test_kept_choice(void **state) {
       cmocka_unit_test(test_solves), cmocka_unit_test(test_singular),                          \
       cmocka_unit_test(test_update), cmocka_unit_test(test_info),                              \
       cmocka_unit_test(test_condition), cmocka_unit_test(test_convection),                     \
-      cmocka_unit_test(test_kept_choice)
+      cmocka_unit_test(test_kept_choice), cmocka_unit_test(test_negative)
 #endif

@@ -85,6 +85,47 @@ static void test_scaled(void **state) {
   merbit_context_destroy(context);
 }
 
+/* The eigenvalues of D^-1 A are those of the negative matrix, also if only some rows are
+ * negative. */
+static void test_negative(void **state) {
+  const bed_grid g = {12, 1, 1, 1, 10, 0.5, 1};
+  bed_entry turned[] = {{0, 0, 1}, {0, 1, 3}, {1, 0, -3}, {1, 1, -1}};
+  merbit_context *context = cpu_open(NULL, 2);
+  mbi_amg_csr scalar = bed_laplacian(context, &g);
+  mbi_amg_level level;
+  double positive;
+  int64_t i;
+  (void)state;
+  memset(&level, 0, sizeof level);
+  level.a = bed_blocks(context, &scalar);
+  assert_int_equal(mbi_amg_diagonal(context, &level), MERBIT_OK);
+  positive = level.lambda;
+  mbi_release(context, level.inverse);
+  for (i = 0; i < level.a.nnz; i++) {
+    level.a.values[i] = -level.a.values[i];
+  }
+  assert_int_equal(mbi_amg_diagonal(context, &level), MERBIT_OK);
+  assert_true(level.lambda == positive && positive > 2.01);
+  mbi_amg_level_release(context, &level);
+  level.a = bed_csr(context, 2, 2, turned, 4); /* eigenvalues 4 and -2 */
+  assert_int_equal(mbi_amg_diagonal(context, &level), MERBIT_OK);
+  assert_true(level.lambda >= 3.999 && level.lambda <= 4);
+  mbi_amg_level_release(context, &level);
+  mbi_amg_csr_release(context, &scalar);
+  merbit_context_destroy(context);
+}
+
+/* Returns the bound if Lanczos finds no positive eigenvalue. */
+static void test_largest(void **state) {
+  const double alpha[] = {3, -1}, beta[] = {0, 0.5}, below[] = {-3, -1};
+  const double most = mbi_amg_largest(alpha, beta, 2, 10);
+  (void)state;
+  assert_true(most > 3 && most < 3.5);
+  assert_true(mbi_amg_largest(alpha, beta, 2, 2.5) == 2.5);
+  assert_true(mbi_amg_largest(below, beta, 2, 10) == 10);
+  assert_true(mbi_amg_largest(below + 1, beta, 1, 10) == 10);
+}
+
 /* Few rows: Lanczos ends early. */
 static void test_small(void **state) {
   bed_entry one[] = {{0, 0, -4}}, two[] = {{0, 0, 1}, {0, 1, 3}, {1, 0, 3}, {1, 1, 1}};
@@ -146,8 +187,9 @@ static void test_threads(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_bounds), cmocka_unit_test(test_scaled),
-      cmocka_unit_test(test_small), cmocka_unit_test(test_not_finite),
+      cmocka_unit_test(test_bounds),   cmocka_unit_test(test_scaled),
+      cmocka_unit_test(test_small),    cmocka_unit_test(test_not_finite),
+      cmocka_unit_test(test_negative), cmocka_unit_test(test_largest),
       cmocka_unit_test(test_threads)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
