@@ -1,5 +1,6 @@
 #include "spmv/choose/choose.h"
 #include "solve/core/solver.h"
+#include "solve/precondition/precondition.h"
 
 /* The loop of every solver. Iterations run in rounds. After each round comes a convergence
  * check: the host reads the state, calls the progress callback and decides how to continue. */
@@ -268,7 +269,10 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
   switch (result->stop) {
   case MERBIT_STOP_CONVERGED:
     if (state->b_most == 0) {
-      (void)snprintf(text, size, "b is zero, and so is x");
+      (void)snprintf(text, size, "b%s is zero, and so is x",
+                     solver->precondition != NULL && solver->precondition->desc.singular
+                         ? " without its mean"
+                         : "");
       return;
     }
     (void)snprintf(text, size, "||b - A x|| / ||b|| = %.3g is at most the tolerance %.3g",

@@ -77,16 +77,21 @@ static merbit_status mbi_wrapped_apply(merbit_preconditioner *p, const void *r, 
   return mbi_precondition_step(p, MBI_PRE_OUT, r, z, stream);
 }
 
-/* Subtracts the mean of a vector of a solver. */
+/* Subtracts the mean of a vector of a solver, twice, because the rounding error of the first
+ * mean may exceed what is left of the vector. */
 MBI_INTERNAL merbit_status mbi_precondition_project(merbit_preconditioner *p, void *vector,
                                                     void *stream) {
   merbit_solver *engine = p->engine;
   const mbi_solve_vectors whole = engine->v;
-  merbit_status status = mbi_precondition_step(p, MBI_PRE_MEASURE, vector, NULL, stream);
+  merbit_status status = MERBIT_OK;
+  int pass;
   engine->v.at[MBI_PRE_OWN] = vector;
   engine->v.to = 0; /* the vector has the type of r */
-  if (status == MERBIT_OK) {
-    status = mbi_precondition_step(p, MBI_PRE_IN, vector, NULL, stream);
+  for (pass = 0; pass < 2 && status == MERBIT_OK; pass++) {
+    status = mbi_precondition_step(p, MBI_PRE_MEASURE, vector, NULL, stream);
+    if (status == MERBIT_OK) {
+      status = mbi_precondition_step(p, MBI_PRE_IN, vector, NULL, stream);
+    }
   }
   engine->v = whole;
   return status;

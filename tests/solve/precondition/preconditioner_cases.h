@@ -372,46 +372,7 @@ static void test_solver_update(void **state) {
   }
 }
 
-/* A Laplacian: the mean of b is removed, x has mean zero, and the residual refers to the rest
- * of b. With a stride among matrices, half of the forms in each precision, chosen by the seed.
- */
-static void test_singular(void **state) {
-  static sparse a;
-  static typed t;
-  static double b[SPARSE_ROWS], x[SPARSE_ROWS];
-  double mean = 0;
-  int form, single, method, i;
-  (void)state;
-  a = sparse_laplacian(SPARSE_ROWS, 4, 5);
-  (void)typed_view(&t, &a, MERBIT_F64);
-  for (i = 0; i < a.n; i++) {
-    b[i] = 3 + i % 7;
-    mean += b[i] / a.n;
-  }
-  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
-    for (form = 0; form < FORMS; form++) {
-      const int only = gpu_stride() > 1, turn = only ? (form + gpu_first_of(2)) % 2 : 0;
-      for (single = turn; single <= (only ? turn : 1); single++) {
-        merbit_preconditioner_desc options = form_desc(form);
-        merbit_solver_desc desc = solver_of(options.kind);
-        merbit_solver_result r;
-        double left[SPARSE_ROWS], sum = 0, most = 0;
-        options.singular = 1;
-        options.single = single;
-        desc.method = (merbit_solver_method)method;
-        desc.precondition = &options;
-        r = solve(&t.view, &desc, b, x);
-        for (i = 0; i < a.n; i++) {
-          left[i] = b[i] - mean;
-          sum += x[i];
-          most = fabs(x[i]) > most ? fabs(x[i]) : most;
-        }
-        expect_solved(&r, &a, left, x);
-        assert_true(fabs(sum) <= 1e-9 * most * a.n);
-      }
-    }
-  }
-}
+#include "solve/precondition/singular_cases.h"
 
 /* If an option does not suit the matrix, the solve does not converge, and the description names
  * the option. */
@@ -560,6 +521,8 @@ static const struct CMUnitTest preconditioner_cases[] = {
     cmocka_unit_test(test_fewer_iterations),
     cmocka_unit_test(test_solver_update),
     cmocka_unit_test(test_singular),
+    cmocka_unit_test(test_constant),
+    cmocka_unit_test(test_large_mean),
     cmocka_unit_test(test_bad_matrices),
     cmocka_unit_test(test_refusals),
     cmocka_unit_test(test_description),

@@ -1,0 +1,117 @@
+/* Laplacians: `singular` of preconditioners and solvers. Part of preconditioner_cases.h. */
+#ifndef TEST_SOLVE_SINGULAR_CASES_H
+#define TEST_SOLVE_SINGULAR_CASES_H
+
+/* A Laplacian: the mean of b is removed, x has mean zero, and the residual refers to the rest
+ * of b. With a stride among matrices, half of the forms in each precision, chosen by the seed.
+ */
+static void test_singular(void **state) {
+  static sparse a;
+  static typed t;
+  static double b[SPARSE_ROWS], x[SPARSE_ROWS];
+  double mean = 0;
+  int form, single, method, i;
+  (void)state;
+  a = sparse_laplacian(SPARSE_ROWS, 4, 5);
+  (void)typed_view(&t, &a, MERBIT_F64);
+  for (i = 0; i < a.n; i++) {
+    b[i] = 3 + i % 7;
+    mean += b[i] / a.n;
+  }
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
+    for (form = 0; form < FORMS; form++) {
+      const int only = gpu_stride() > 1, turn = only ? (form + gpu_first_of(2)) % 2 : 0;
+      for (single = turn; single <= (only ? turn : 1); single++) {
+        merbit_preconditioner_desc options = form_desc(form);
+        merbit_solver_desc desc = solver_of(options.kind);
+        merbit_solver_result r;
+        double left[SPARSE_ROWS], sum = 0, most = 0;
+        options.singular = 1;
+        options.single = single;
+        desc.method = (merbit_solver_method)method;
+        desc.precondition = &options;
+        r = solve(&t.view, &desc, b, x);
+        for (i = 0; i < a.n; i++) {
+          left[i] = b[i] - mean;
+          sum += x[i];
+          most = fabs(x[i]) > most ? fabs(x[i]) : most;
+        }
+        expect_solved(&r, &a, left, x);
+        assert_true(fabs(sum) <= 1e-9 * most * a.n);
+      }
+    }
+  }
+}
+
+/* A constant b is zero without its mean, and so is x. */
+static void test_constant(void **state) {
+  static const double constants[] = {0.1, 1.0 / 3, 1e-9, -7e11};
+  static sparse a;
+  static typed t;
+  double b[SPARSE_ROWS], x[SPARSE_ROWS];
+  size_t at;
+  int method, i;
+  (void)state;
+  a = sparse_laplacian(SPARSE_ROWS, 4, 5);
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
+    for (at = 0; at < sizeof constants / sizeof constants[0]; at++) {
+      merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+      merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_JACOBI);
+      merbit_solver_result r;
+      options.singular = 1;
+      desc.method = (merbit_solver_method)method;
+      desc.precondition = &options;
+      for (i = 0; i < a.n; i++) {
+        b[i] = constants[at];
+        x[i] = 1;
+      }
+      r = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
+      if (r.stop != MERBIT_STOP_CONVERGED) {
+        fail_msg("method %d, %g: %s", method, constants[at], r.description);
+      }
+      assert_string_equal(r.description, "b without its mean is zero, and so is x");
+      assert_true(r.residual == 0 && r.iterations == 0);
+      for (i = 0; i < a.n; i++) {
+        assert_true(x[i] == 0);
+      }
+    }
+  }
+}
+
+/* The mean of b is far larger than the rest of b, and that of the first x than the solution. */
+static void test_large_mean(void **state) {
+  static sparse a;
+  static typed t;
+  const merbit_view *view;
+  int method, i;
+  (void)state;
+  a = sparse_laplacian(SPARSE_ROWS, 4, 5);
+  view = typed_view(&t, &a, MERBIT_F64);
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
+    merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+    merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_JACOBI);
+    merbit_solver *solver;
+    merbit_solver_result r;
+    double b[SPARSE_ROWS], x[SPARSE_ROWS], mean = 0, most = 0;
+    options.singular = 1;
+    desc.method = (merbit_solver_method)method;
+    desc.precondition = &options;
+    for (i = 0; i < a.n; i++) {
+      b[i] = 1e9 / 3 + sin(1.7 * i);
+      x[i] = 1e9 / 3 + cos(1.7 * i);
+    }
+    assert_int_equal(merbit_solver_create(context, view, &desc, &solver), MERBIT_OK);
+    assert_int_equal(merbit_solver_solve(solver, b, x, 1, NULL, 0, &r), MERBIT_OK);
+    if (r.stop != MERBIT_STOP_CONVERGED) {
+      fail_msg("method %d: %s", method, r.description);
+    }
+    for (i = 0; i < a.n; i++) {
+      mean += x[i] / a.n;
+      most = fabs(x[i]) > most ? fabs(x[i]) : most;
+    }
+    assert_true(fabs(mean) <= 1e-12 * most);
+    merbit_solver_destroy(solver);
+  }
+}
+
+#endif /* TEST_SOLVE_SINGULAR_CASES_H */
