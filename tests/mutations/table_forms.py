@@ -194,7 +194,7 @@ MUTATIONS = [
      "fake_calls"),
     ("mbi_stored_put", "status == MERBIT_OK ? mbi_device_synchronize(plan->context, NULL) : status", "status",
      "new values are given back before the GPU has them", "fake_path|fake_calls"),
-    ("merbit_plan_update_values", "view->values == NULL", "plan->csr.values == NULL",
+    ("mbi_plan_check_values", "view->values == NULL", "plan->csr.values == NULL",
      "a pattern whose duplicates were added up takes new values", "spmv_plan"),
     ("mbi_choose_shortens", "expected_calls >= MBI_VALUES_CALLS", "expected_calls > MBI_VALUES_CALLS",
      "values are looked at one product too late", "fake_gpu_values"),

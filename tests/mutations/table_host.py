@@ -315,8 +315,8 @@ MUTATIONS = [
      "PageRank believes a graph in GPU memory", "fake_gpu_pagerank"),
     ("mbi_pagerank_counts_on_gpu", "view->values == NULL && !mbi_view_is_triangle(view);", "view->values == NULL;",
      "the GPU counts the weights of one triangle", "fake_gpu_pagerank"),
-    ("merbit_plan_update_values",
-     "memory = view->memory == MERBIT_MEMORY_DEVICE", "memory = plan->given.memory == MERBIT_MEMORY_DEVICE",
+    ("mbi_plan_place",
+     "view->memory == MERBIT_MEMORY_DEVICE", "plan->given.memory == MERBIT_MEMORY_DEVICE",
      "new values of a triangle in GPU memory are looked for on the host", "fake_gpu_corners"),
     # ---- what outlives what ----------------------------------------------------------------------
     ("mbi_matrix_retain", "matrix->references++;", "", "plans do not count as owners of a matrix",

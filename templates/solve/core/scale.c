@@ -132,8 +132,8 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
 }
 
 /* Scales values into memory of the solver and sets *scaled to it, or to NULL if no scaling is
- * needed. `memory` says where the values are; DEFAULT means where the matrix is. The CUDA
- * context must be current. */
+ * needed, and solver->scale. `memory` says where the values are; DEFAULT means where the matrix
+ * is. The CUDA context must be current. */
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled) {
   merbit_context *context = solver->context;
@@ -142,6 +142,7 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
       (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
   const int64_t count = mbi_view_values(&solver->view);
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
+  int exponent;
   *scaled = NULL;
   if (solver->scaled == NULL) {
     MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
@@ -150,18 +151,19 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
     MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
     values = solver->scaled;
   }
-  solver->scale = mbi_scale_exponent(solver, values, count);
-  if (solver->scale == 0) {
+  exponent = mbi_scale_exponent(solver, values, count);
+  if (exponent == 0) {
+    solver->scale = 0;
     return MERBIT_OK;
   }
-  (void)mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
-  *scaled = solver->scaled;
+  (void)mbi_scale_numbers(solver->type, values, count, exponent, solver->scaled);
   if (there) {
     if (solver->scaled_there == 0) {
       MBI_TRY(mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there));
     }
     MBI_TRY(mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes));
-    *scaled = mbi_device_pointer(solver->scaled_there);
   }
+  *scaled = there ? mbi_device_pointer(solver->scaled_there) : solver->scaled;
+  solver->scale = exponent;
   return MERBIT_OK;
 }

@@ -224,8 +224,8 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
   if (status == MERBIT_OK && solver->method->iterate != NULL &&
       mbi_solver_makes_object(&solver->desc)) {
     const merbit_preconditioner_desc own = mbi_solver_object(&solver->desc, solver->side);
-    status =
-        mbi_precondition_create(solver->context, &solver->view, &own, NULL, &solver->precondition);
+    status = mbi_precondition_create(solver->context, &solver->view, &own, NULL,
+                                     &solver->precondition);
   }
   return status == MERBIT_OK && solver->desc.vectors > 1 && solver->n > 0
              ? mbi_solver_make_many(solver)
@@ -456,6 +456,9 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   merbit_status renewed, status;
   if (solver == NULL) {
     return MERBIT_INVALID_ARGUMENT;
+  }
+  if (!solver->planless) { /* a preconditioner has checked what its engine gets */
+    MBI_TRY(mbi_plan_check_values(solver->plan, values, memory));
   }
   solver->scale = 0;
   renewed = mbi_solver_set_values(solver, values, memory);

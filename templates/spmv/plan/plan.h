@@ -168,6 +168,9 @@ MBI_INTERNAL merbit_status mbi_plan_create(merbit_context *context, const merbit
                                            const mbi_plan_making *how, merbit_plan **plan);
 /* spmv/plan/update.c */
 MBI_INTERNAL merbit_status mbi_plan_check_memory(merbit_context *context, merbit_memory memory);
+/* Checks the arguments of merbit_plan_update_values. */
+MBI_INTERNAL merbit_status mbi_plan_check_values(const merbit_plan *plan, const void *values,
+                                                 merbit_memory memory);
 /* spmv/plan/product.c */
 MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes);
 MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,

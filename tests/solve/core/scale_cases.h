@@ -214,4 +214,37 @@ static void test_rounded(void **state) {
   expect_rounded(&exact, 0, MERBIT_STOP_CONVERGED);
 }
 
+/* A refused update changes nothing, whether or not the solver has scaled its matrix. */
+static void test_refused_update(void **state) {
+  const int on_cpu = context->side == MERBIT_SIDE_CPU;
+  const merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  linear l = linear_grid(on_cpu ? 10 : 4, 0, 1, 0);
+  static far_system before, f;
+  merbit_solver *solver;
+  int far;
+  (void)state;
+  for (far = 0; far <= 1; far++) {
+    far_make(&l, 0, -550 * far, 0, &before);
+    f = before;
+    assert_int_equal(merbit_solver_create(context, &before.view, &desc, &solver), MERBIT_OK);
+    far_solve(solver, 0, &before);
+    expect_stop(&before.s, MERBIT_STOP_CONVERGED, "");
+    assert_int_equal(merbit_solver_update_values(solver, NULL, MERBIT_MEMORY_HOST),
+                     MERBIT_INVALID_ARGUMENT);
+    cpu_expect(context, MERBIT_INVALID_ARGUMENT, "the new values are NULL");
+    assert_int_equal(merbit_solver_update_values(solver, f.values, (merbit_memory)9),
+                     MERBIT_INVALID_ARGUMENT);
+    cpu_expect(context, MERBIT_INVALID_ARGUMENT, "of the new values is 9");
+    if (on_cpu) {
+      assert_int_equal(merbit_solver_update_values(solver, f.values, MERBIT_MEMORY_DEVICE),
+                       MERBIT_INVALID_ARGUMENT);
+      cpu_expect(context, MERBIT_INVALID_ARGUMENT, "the plan is for the CPU");
+    }
+    far_solve(solver, 0, &f);
+    far_expect(&f, &before, 0);
+    merbit_solver_destroy(solver);
+  }
+  linear_free(&l);
+}
+
 #endif /* TEST_SOLVE_FAR_CASES_H */
