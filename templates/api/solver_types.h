@@ -177,7 +177,9 @@ typedef struct merbit_solver_result {
   double residual;           /* ||b - A x|| / ||b|| in the 2-norm, recomputed from x */
   double estimated_residual; /* the same, as estimated by the iteration's recurrence */
   double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||) in the infinity norm; at about
-                                1e-16 (1e-7 in f32) x is as exact as its type allows */
+                                1e-16 (1e-7 in f32) x is as exact as its type allows. If a CSR has
+                                several entries in one place, ||A|| is the norm before they are
+                                added up, an upper bound, and backward_error a lower one */
   double prepare_seconds;    /* time of merbit_solver_create */
   double iterate_seconds;    /* time of this solve, copies of b and x included */
   int synchronizations;      /* how often the host waited for the GPU; 0 on the CPU */

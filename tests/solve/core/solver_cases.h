@@ -296,6 +296,33 @@ static void test_views(void **state) {
   linear_free(&l);
 }
 
+/* The norm of A in the backward error: of a CSR with several entries in one place, the sum of
+ * all their magnitudes; of a COO, that of what they add up to. */
+static void test_repeated_entries(void **state) {
+  static const int32_t row_ptr[] = {0, 3, 5}, row_ind[] = {0, 0, 0, 1, 1},
+                       col_ind[] = {0, 1, 0, 0, 1};
+  static const double values[] = {8, 1, -4, 1, 3}, b[] = {1, 2};
+  const merbit_view views[] = {merbit_csr(2, 2, 5, row_ptr, col_ind, values),
+                               merbit_coo(2, 2, 5, row_ind, col_ind, values)};
+  const double norms[] = {13, 5};
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  int v;
+  (void)state;
+  desc.max_iterations = 1;
+  for (v = 0; v < 2; v++) {
+    merbit_solver *solver;
+    merbit_solver_result result;
+    double x[2], left[2], wanted;
+    assert_int_equal(merbit_solver_create(context, &views[v], &desc, &solver), MERBIT_OK);
+    assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, &result), MERBIT_OK);
+    left[0] = fabs(1 - 4 * x[0] - x[1]);
+    left[1] = fabs(2 - x[0] - 3 * x[1]);
+    wanted = fmax(left[0], left[1]) / (norms[v] * fmax(fabs(x[0]), fabs(x[1])) + 2);
+    assert_true(wanted > 1e-3 && fabs(result.backward_error - wanted) <= 1e-12);
+    merbit_solver_destroy(solver);
+  }
+}
+
 /* Reordered inside: the caller's vectors keep their order. */
 static void test_reorder(void **state) {
   linear l = linear_grid(9, 0.2, 3, 0);
@@ -409,9 +436,10 @@ static void test_refine(void **state) {
       cmocka_unit_test(test_cap_and_cancel), cmocka_unit_test(test_stagnation),                \
       cmocka_unit_test(test_cap_without_progress), cmocka_unit_test(test_limit),               \
       cmocka_unit_test(test_repeats), cmocka_unit_test(test_buffers),                          \
-      cmocka_unit_test(test_views), cmocka_unit_test(test_blocks),                             \
-      cmocka_unit_test(test_singular_block), cmocka_unit_test(test_reorder),                   \
-      cmocka_unit_test(test_refine), cmocka_unit_test(test_twice), cmocka_unit_test(test_far), \
+      cmocka_unit_test(test_views), cmocka_unit_test(test_repeated_entries),                   \
+      cmocka_unit_test(test_blocks), cmocka_unit_test(test_singular_block),                    \
+      cmocka_unit_test(test_reorder), cmocka_unit_test(test_refine),                           \
+      cmocka_unit_test(test_twice), cmocka_unit_test(test_far),                                \
       cmocka_unit_test(test_too_far), cmocka_unit_test(test_rounded),                          \
       cmocka_unit_test(test_refused_update), cmocka_unit_test(test_multiply),                  \
       cmocka_unit_test(test_multiply_refusals)
