@@ -263,7 +263,7 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
   char broken[240] = "";
   if (mbi_gmres_ended(state) &&
       (result->stop == MERBIT_STOP_STAGNATED || result->stop == MERBIT_STOP_BREAKDOWN)) {
-    mbi_gmres_describe_stop(state, text, size);
+    mbi_gmres_describe_stop(solver, state, text, size);
     return;
   }
   switch (result->stop) {

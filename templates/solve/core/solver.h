@@ -244,7 +244,8 @@ MBI_INTERNAL merbit_status mbi_gmres_check(merbit_context *context,
                                            const merbit_solver_desc *desc);
 MBI_INTERNAL int mbi_gmres_restarts(const merbit_solver *solver, const mbi_solve_state *state);
 MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state);
-MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text,
+MBI_INTERNAL void mbi_gmres_describe_stop(const merbit_solver *solver,
+                                          const mbi_solve_state *state, char *text,
                                           size_t size);
 extern const mbi_solve_method mbi_gmres_method;
 /* solve/core/methods.c */

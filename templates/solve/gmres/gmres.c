@@ -104,13 +104,17 @@ MBI_INTERNAL int mbi_gmres_ended(const mbi_solve_state *state) {
 }
 
 /* Writes a sentence that says why GMRES ended the solve. */
-MBI_INTERNAL void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text,
+MBI_INTERNAL void mbi_gmres_describe_stop(const merbit_solver *solver,
+                                          const mbi_solve_state *state, char *text,
                                           size_t size) {
+  const int plain = solver->v.pre == MBI_PRE_NONE;
   if (state->why == MBI_WHY_SINGULAR) {
-    (void)snprintf(text, size,
-                   "A maps the %d vectors of iteration %d's basis into their own span, and no "
-                   "combination of them solves the system: the matrix is singular",
-                   (int)state->value, state->iterations);
+    (void)snprintf(
+        text, size,
+        "A%s maps the %d vectors of iteration %d's basis into their own span, and no "
+        "combination of them solves the system: the matrix%s is singular",
+        plain ? "" : " M^-1", (int)state->value, state->iterations,
+        plain ? "" : " or the preconditioner");
   } else {
     (void)snprintf(text, size,
                    "||r|| did not fall in the last %d cycles of %d iterations: raise "

@@ -87,7 +87,8 @@ static void test_gmres_singular(void **state) {
   static const dense nilpotent = {2, {0, 1, 0, 0}, {1, 0}};
   static const dense later = {3, {1, 1, 0, 0, 0, 1, 0, 0, 0}, {1, 1, 1}};
   static const dense consistent = {2, {1, 1, 1, 1}, {2, 2}};
-  const merbit_solver_desc desc = gmres_desc(0, 0);
+  static const dense inconsistent = {2, {1, 1, 1, 1}, {2, 0}};
+  merbit_solver_desc desc = gmres_desc(0, 0);
   double x[3];
   solved s = solve_dense(&nilpotent, &desc, x);
   (void)state;
@@ -99,6 +100,12 @@ static void test_gmres_singular(void **state) {
   assert_true(fabs(s.result.residual - s.result.estimated_residual) <= 1e-12);
   s = solve_dense(&consistent, &desc, x);
   expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  s = solve_dense(&inconsistent, &desc, x);
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "A maps the 2 vectors");
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  s = solve_dense(&inconsistent, &desc, x);
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "A M^-1 maps the 2 vectors");
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "the matrix or the preconditioner is singular");
 }
 
 /* A cyclic shift of the entries: no progress until all have gone round. */
