@@ -173,7 +173,7 @@ typedef struct merbit_solver_result {
   int iterations;
   int restarts;              /* number of GMRES restarts, and of restarts from the recomputed
                                 residual after a breakdown or if the recurrence's residual differed
-                                from it */
+                                from it; with refine also of corrections after the first */
   double residual;           /* ||b - A x|| / ||b|| in the 2-norm, recomputed from x */
   double estimated_residual; /* the same, as estimated by the iteration's recurrence */
   double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||) in the infinity norm; at about

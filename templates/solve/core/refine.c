@@ -190,6 +190,7 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch 
   const double left = 0.5 * solver->desc.tolerance / ratio;
   const int first = solver->inner_iterations;
   const int entries = solver->history_size > first ? solver->history_size - first : 0;
+  const mbi_solve_state *iterated = &mbi_solve_checked(inner)->state;
   int ended = MBI_SOLVE_ON, done, k;
   MBI_TRY(mbi_solve_step(solver, MBI_REFINE_DOWN));
   mbi_solver_reset(inner, entries > 0 ? solver->history + first : NULL, entries);
@@ -199,11 +200,12 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch 
   inner->desc.progress_user = watch;
   MBI_TRY(mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner)));
   MBI_TRY(mbi_solve_loop(inner, 1, &ended));
-  done = mbi_solve_checked(inner)->state.iterations;
+  done = iterated->iterations;
   for (k = 0; k <= done && k < entries; k++) {
     solver->history[first + k] *= ratio;
   }
   solver->inner_iterations += done;
+  solver->restarts += inner->restarts + mbi_gmres_restarts(inner, iterated);
   solver->synchronizations += inner->synchronizations;
   if (ended == MERBIT_STOP_NOT_FINITE || (ended == MERBIT_STOP_BREAKDOWN && done == 0)) {
     *stop = ended;

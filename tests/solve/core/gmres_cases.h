@@ -186,6 +186,30 @@ static void test_gmres_blocks(void **state) {
   linear_free(&l);
 }
 
+/* With refine the restarts of all corrections count, and the corrections after the first. */
+static void test_gmres_refine(void **state) {
+  enum { RESTART = 5 };
+  linear l = linear_grid(9, 0.3, 1, 0);
+  merbit_solver_desc desc = gmres_desc(RESTART, 1e-10);
+  watch w;
+  double x[81];
+  solved s;
+  int corrections, full;
+  (void)state;
+  memset(&w, 0, sizeof w);
+  desc.refine = 1;
+  desc.progress = watch_progress;
+  desc.progress_user = &w;
+  s = solve_once(&l, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+  corrections = (w.calls - 1) / 2; /* two calls in each, and one at the end */
+  assert_true(corrections > 1);
+  full = s.result.iterations / RESTART; /* the last cycle of a correction has no restart */
+  assert_in_range(s.result.restarts, corrections - 1 + full - corrections,
+                  corrections - 1 + full);
+  linear_free(&l);
+}
+
 static void test_gmres_refusals(void **state) {
   linear l = linear_grid(3, 0, 1, 0);
   merbit_solver_desc desc = gmres_desc(-1, 0);
@@ -232,7 +256,7 @@ static void test_gmres_repeats(void **state) {
   cmocka_unit_test(test_gmres_counts), cmocka_unit_test(test_gmres_nonsymmetric),              \
       cmocka_unit_test(test_gmres_happy), cmocka_unit_test(test_gmres_singular),               \
       cmocka_unit_test(test_gmres_stalls), cmocka_unit_test(test_gmres_cap),                   \
-      cmocka_unit_test(test_gmres_blocks), cmocka_unit_test(test_gmres_refusals),              \
-      cmocka_unit_test(test_gmres_repeats)
+      cmocka_unit_test(test_gmres_blocks), cmocka_unit_test(test_gmres_refine),                \
+      cmocka_unit_test(test_gmres_refusals), cmocka_unit_test(test_gmres_repeats)
 
 #endif /* TEST_SOLVE_GMRES_CASES_H */
