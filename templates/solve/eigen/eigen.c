@@ -216,7 +216,9 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
                          "some of nearly the same size)");
     break;
   default:
-    (void)snprintf(text, size, "a number overflowed or was not finite: look at A");
+    (void)snprintf(text, size,
+                   "a number overflowed, was not finite, or was so small that its square is 0: "
+                   "look at A");
     break;
   }
 }

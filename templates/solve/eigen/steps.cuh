@@ -47,27 +47,33 @@ MBS_AFTER(eigen_check) {
 }
 MBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)
 
-// Computes lambda = u'w and ||w||, where w = A u.
+// Computes lambda = u'w, ||w|| and the largest magnitude in w, where w = A u.
 MBS_NOTHING_BEFORE(power_measure)
 MBS_ELEMENT(power_measure) {
   const double w = MBS_LOAD(MBI_AT_W);
   (void)c;
   sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;
   sums[1] += w * w;
+  MBS_GREATER(sums[2], MBS_SIZE(w));
 }
 MBS_AFTER(power_measure) {
   mbi_solve_state *s = &m->state;
   (void)c;
   s->scalar[MBI_POWER_VALUE] = sums[0];
   s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
+  s->scalar[MBI_POWER_MOST] = sums[2];
   s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
 }
-MBS_STEP(power_measure, 2, 0, MBS_RUNNING)
+MBS_STEP(power_measure, 2, 1, MBS_RUNNING)
 
-// Computes ||w - lambda u||^2 and u = w / ||w||.
+// Computes ||w - lambda u||^2 and u = w / ||w||. Stops with the value 0 if w is zero, and with
+// another if the squares in ||w|| vanish or overflow.
 MBS_BEFORE(power_normalise) {
   const double length = c->scalar[MBI_POWER_LENGTH];
-  return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
+  return length > 0 && length - length == 0
+             ? 0
+             : mbi_solve_broken(c, MBI_WHY_ZERO,
+                                length == 0 ? c->scalar[MBI_POWER_MOST] : length);
 }
 MBS_ELEMENT(power_normalise) {
   const double w = MBS_LOAD(MBI_AT_W);

@@ -43,7 +43,8 @@
 #define MBI_EIGEN_CHECK 9    // the next vector to be checked
 #define MBI_POWER_VALUE 0    // u'A u
 #define MBI_POWER_LENGTH 1   // ||A u||
-#define MBI_WHY_ZERO 18      // power method: A u is zero
+#define MBI_POWER_MOST 2     // the largest magnitude in A u
+#define MBI_WHY_ZERO 18 // power method: A u is zero, or its length is not finite or vanishes
 
 // A cycle that leaves more than this fraction of ||r||^2 has made no progress.
 #define MBI_GMRES_STALLED 0.9999
