@@ -110,11 +110,13 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
                                       int *file);
 MBI_INTERNAL int mbi_private_write(const char *directory, const char *name,
                                    const mbi_piece *pieces, int count);
+MBI_INTERNAL int mbi_directory_list(merbit_context *context, mbi_directory *directory,
+                                    const char *suffix, mbi_entry **files, size_t *count);
 MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
                                     const char *suffix, int64_t cap);
 /* core/user_files.c */
 MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size);
-MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path);
+MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path, int private_file);
 MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error);
 #endif /* MBI_SEPARATE */
 

@@ -120,8 +120,8 @@ static int mbi_entries_grow(merbit_context *context, mbi_entry **files, size_t c
 
 /* Lists the regular files whose names end with `suffix`, and removes left-over temporary files.
  * A time in the future counts as the oldest: else a wrong clock would keep the file forever. */
-static int mbi_directory_list(merbit_context *context, mbi_directory *directory,
-                              const char *suffix, mbi_entry **files, size_t *count) {
+MBI_INTERNAL int mbi_directory_list(merbit_context *context, mbi_directory *directory,
+                                    const char *suffix, mbi_entry **files, size_t *count) {
   const int64_t now = mbi_now(), span = MBI_TEMPORARY_SECONDS * INT64_C(1000000000);
   const size_t tail = strlen(suffix);
   size_t capacity = 0;

@@ -152,6 +152,12 @@ MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_
   }
 }
 
+/* Returns whether the error of mbi_private_read means that a file can be no entry: it is too
+ * large, no regular file, or open to others. */
+MBI_INTERNAL int mbi_cache_flawed(int error) {
+  return error == EFBIG || error == EINVAL || error == ELOOP || error == ENXIO;
+}
+
 /* Finds a key's image. Returns 1 and the image, which the caller releases, or 0. */
 MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
                                 void **image, size_t *size) {
@@ -184,7 +190,7 @@ MBI_INTERNAL int mbi_cache_load(merbit_context *context, const char *key, size_t
   } else if (error == 0) {
     mbi_cache_error(context, "trust the contents of", path, EINVAL);
   }
-  if (error == 0 || error == EFBIG || error == EINVAL || error == ELOOP || error == ENXIO) {
+  if (error == 0 || mbi_cache_flawed(error)) {
     mbi_cache_drop(context, key, key_size); /* damaged, or no regular file */
   }
   return 0;

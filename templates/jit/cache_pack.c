@@ -110,23 +110,64 @@ static int mbi_pack_append(mbi_pack *pack, const void *data, size_t size) {
   return 1;
 }
 
-/* Appends a file of the cache if this version of merbit can use it. Returns nonzero to stop. */
-static int mbi_pack_collect(void *user, const char *path) {
-  mbi_pack *pack = (mbi_pack *)user;
+/* Appends a file of the cache if this version of merbit can use it. Another process may have
+ * removed the file. */
+static merbit_status mbi_pack_collect(mbi_pack *pack, const char *path) {
   merbit_context *context = pack->context;
   void *entry = NULL;
   size_t size = 0;
-  int stop = 0;
-  if (mbi_private_read(context, path, MBI_CACHE_LARGEST, 0, &entry, &size) == ENOMEM) {
-    pack->status = mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory to read %.300s", path);
-    return 1;
+  const int error = mbi_private_read(context, path, MBI_CACHE_LARGEST, 0, &entry, &size);
+  if (error != 0 && error != ENOENT && !mbi_cache_flawed(error)) {
+    return mbi_fail(context, error == ENOMEM ? MERBIT_OUT_OF_MEMORY : MERBIT_IO_ERROR,
+                    "cannot read %.300s: %s", path, strerror(error));
   }
   if (size > 0 && mbi_pack_entry((const char *)entry, size) == size &&
       mbi_pack_own((const char *)entry)) {
-    stop = !mbi_pack_append(pack, entry, size);
+    (void)mbi_pack_append(pack, entry, size);
   }
   mbi_release(context, entry);
-  return stop;
+  return pack->status;
+}
+
+static int mbi_pack_compare(const void *left, const void *right) {
+  return strcmp(((const mbi_entry *)left)->name, ((const mbi_entry *)right)->name);
+}
+
+/* Lists the files of the cache in the order of their names. The caller releases *files, also
+ * after a failure. Returns 0 or an errno. */
+static int mbi_pack_list(merbit_context *context, mbi_entry **files, size_t *count) {
+  mbi_directory directory;
+  int error = mbi_directory_open(&directory, context->cache.directory);
+  if (error != 0) {
+    return error;
+  }
+  error = mbi_directory_list(context, &directory, MBI_CACHE_SUFFIX, files, count);
+  error = error == 0 ? directory.error : error;
+  mbi_directory_close(&directory);
+  if (*count > 0) {
+    qsort(*files, *count, sizeof **files, mbi_pack_compare);
+  }
+  return error;
+}
+
+/* Collects all entries of the cache. */
+static merbit_status mbi_pack_collect_all(mbi_pack *pack) {
+  merbit_context *context = pack->context;
+  char path[MBI_PATH_SIZE + sizeof(((mbi_entry *)0)->name)];
+  mbi_entry *files = NULL;
+  size_t count = 0, i;
+  const int error = mbi_pack_list(context, &files, &count);
+  if (error != 0) {
+    pack->status = mbi_fail(context, error == ENOMEM ? MERBIT_OUT_OF_MEMORY : MERBIT_IO_ERROR,
+                            "cannot list the cubin cache %.300s: %s", context->cache.directory,
+                            strerror(error));
+  }
+  for (i = 0; i < count && pack->status == MERBIT_OK; i++) {
+    (void)snprintf(path, sizeof path, "%s/%s", context->cache.directory, files[i].name);
+    pack->status = mbi_pack_collect(pack, path);
+  }
+  mbi_release(context, files);
+  return pack->status;
 }
 
 /* Collects a head, all entries of the cache and the note on the compiler. The note comes last,
@@ -134,22 +175,19 @@ static int mbi_pack_collect(void *user, const char *path) {
 static merbit_status mbi_pack_fill(mbi_pack *pack) {
   merbit_context *context = pack->context;
   const mbi_nvrtc *nvrtc = &context->device.nvrtc;
-  char pattern[2 * MBI_PATH_SIZE], key[192];
+  char key[192];
   mbi_pack_head head;
   mbi_cache_head sealed;
-  size_t length;
   int note[2];
   note[0] = nvrtc->version;
   note[1] = mbi_nvrtc_architecture(nvrtc, context->device.compute_capability);
   mbi_pack_note(context, key, sizeof key);
   sealed = mbi_cache_seal(key, strlen(key), note, sizeof note);
-  length = mbi_pattern_of(context->cache.directory, pattern, MBI_PATH_SIZE);
-  (void)snprintf(pattern + length, sizeof pattern - length, "/*" MBI_CACHE_SUFFIX);
   memset(&head, 0, sizeof head);
-  if (mbi_pack_append(pack, &head, sizeof head)) {
-    (void)mbi_files_matching(pattern, mbi_pack_collect, pack);
+  if (!mbi_pack_append(pack, &head, sizeof head)) {
+    return pack->status;
   }
-  MBI_TRY(pack->status);
+  MBI_TRY(mbi_pack_collect_all(pack));
   if (pack->size == sizeof head) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
                     "the cubin cache %.300s is empty; make the plans that the other machine "
@@ -167,19 +205,21 @@ static merbit_status mbi_pack_fill(mbi_pack *pack) {
 
 /* Writes a collected pack to `path`, readable by this user alone. */
 static merbit_status mbi_pack_write(const mbi_pack *pack, const char *path) {
-  const char *slash = strrchr(path, '/');
-  const int folder = slash != NULL ? (int)(slash - path) + 1 : 0;
-  char directory[MBI_PATH_SIZE];
-  mbi_piece piece;
-  int error = ENAMETOOLONG;
-  piece.data = pack->data;
-  piece.size = pack->size;
-  if ((size_t)snprintf(directory, sizeof directory, "%.*s.", folder, path) < sizeof directory) {
-    error = mbi_private_write(directory, path + folder, &piece, 1);
+  mbi_replacement replacement;
+  int error = mbi_replacement_begin(&replacement, path, 1);
+  if (error == ENOTSUP) {
+    return mbi_fail(pack->context, MERBIT_IO_ERROR,
+                    "%.300s is not a regular file; name one, or a file that does not exist yet",
+                    path);
   }
-  return error == 0 ? MERBIT_OK
-                    : mbi_fail(pack->context, MERBIT_IO_ERROR, "cannot write %.300s: %s", path,
-                               strerror(error));
+  if (error == 0) {
+    error = mbi_file_append(replacement.file, &replacement.length, pack->data, pack->size);
+    error = mbi_replacement_end(&replacement, error);
+  }
+  return error == 0
+             ? MERBIT_OK
+             : mbi_fail(pack->context, MERBIT_IO_ERROR,
+                        "cannot write %.300s, or a file beside it: %s", path, strerror(error));
 }
 
 MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char *path) {

@@ -215,6 +215,7 @@ MBI_INTERNAL void mbi_cache_path(const merbit_context *context, const char *key,
                                  size_t key_size, char *path, size_t size);
 MBI_INTERNAL mbi_cache_head mbi_cache_seal(const char *key, size_t key_size, const void *image,
                                            size_t size);
+MBI_INTERNAL int mbi_cache_flawed(int error);
 MBI_INTERNAL int mbi_cache_valid(const char *entry, size_t size, const char *key,
                                  size_t key_size);
 MBI_INTERNAL void mbi_cache_drop(merbit_context *context, const char *key, size_t key_size);

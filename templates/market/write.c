@@ -222,7 +222,7 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   int error;
   merbit_status status;
   MBI_TRY(mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL));
-  error = mbi_replacement_begin(&replacement, path);
+  error = mbi_replacement_begin(&replacement, path, 0);
   if (error == ENOTSUP) {
     return mbi_fail(context, MERBIT_IO_ERROR,
                     "%.300s is not a regular file; write to it by merbit_matrix_write_stream",

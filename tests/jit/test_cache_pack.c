@@ -2,6 +2,8 @@
  * accepted. No GPU: the contexts have a cache and a fake compiler. */
 #include "support/internal.h"
 
+#include "jit/cache_calls.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -329,12 +331,12 @@ static void exports_that_fail(void **state) {
   context = open_gpu(in_root("source"), 13000, 90);
   assert_true(store(context, keys[0], images[0]));
   assert_int_equal(merbit_cache_export(context, in_root("missing/pack")), MERBIT_IO_ERROR);
-  cpu_expect(context, MERBIT_IO_ERROR, "missing/pack: No such file");
+  cpu_expect(context, MERBIT_IO_ERROR, "missing/pack, or a file beside it: No such file");
   assert_int_equal(merbit_cache_export(context, in_root("source")), MERBIT_IO_ERROR);
   assert_int_equal(merbit_cache_export(context, ""), MERBIT_IO_ERROR);
   {
     char longest[2 * MBI_PATH_SIZE];
-    memset(longest, '/', sizeof longest);
+    memset(longest, 'n', sizeof longest);
     longest[sizeof longest - 1] = '\0';
     assert_int_equal(merbit_cache_export(context, longest), MERBIT_IO_ERROR);
     cpu_expect(context, MERBIT_IO_ERROR, "too long");
@@ -344,6 +346,109 @@ static void exports_that_fail(void **state) {
   assert_true(exists(in_root("here")));
   assert_int_equal(chdir("/"), 0);
   assert_int_equal(count_files(root).temporaries, 0);
+  close_gpu(context);
+}
+
+/* A pipe stays what it is, a link leads to the pack, and a file that others could read becomes
+ * private. */
+static void targets_of_an_export(void **state) {
+  const place path = at_root("pack");
+  const place other = at_root("other");
+  merbit_context *context = open_gpu(in_root("source"), 13000, 90);
+  struct stat facts;
+  (void)state;
+  assert_true(store(context, keys[0], images[0]));
+  assert_int_equal(mkfifo(other.path, 0600), 0);
+  assert_int_equal(merbit_cache_export(context, other.path), MERBIT_IO_ERROR);
+  cpu_expect(context, MERBIT_IO_ERROR, "is not a regular file");
+  cpu_expect(context, MERBIT_IO_ERROR, other.path);
+  assert_int_equal(lstat(other.path, &facts), 0);
+  assert_true(S_ISFIFO(facts.st_mode));
+  assert_int_equal(unlink(other.path), 0);
+  write_whole(path.path, "old", 3);
+  assert_int_equal(chmod(path.path, 0644), 0);
+  assert_int_equal(symlink("pack", other.path), 0);
+  assert_int_equal(merbit_cache_export(context, other.path), MERBIT_OK);
+  assert_int_equal(lstat(other.path, &facts), 0);
+  assert_true(S_ISLNK(facts.st_mode));
+  assert_int_equal(mode_of(path.path), 0600);
+  assert_int_equal(count_files(root).temporaries, 0);
+  close_gpu(context);
+  import(path.path, MERBIT_OK, "");
+}
+
+static void a_long_path(void **state) {
+  merbit_context *context = open_gpu(in_root("source"), 13000, 90);
+  char path[2 * MBI_PATH_SIZE];
+  size_t length = (size_t)snprintf(path, sizeof path, "%s", root);
+  (void)state;
+  assert_true(store(context, keys[0], images[0]));
+  while (length < MBI_PATH_SIZE + 10) {
+    length += (size_t)snprintf(path + length, sizeof path - length, "/.");
+  }
+  (void)snprintf(path + length, sizeof path - length, "/pack");
+  assert_int_equal(merbit_cache_export(context, path), MERBIT_OK);
+  assert_true(exists(in_root("pack")));
+  close_gpu(context);
+}
+
+static void a_cache_that_is_gone(void **state) {
+  const place source = at_root("source");
+  merbit_context *context = open_gpu(source.path, 13000, 90);
+  (void)state;
+  assert_true(store(context, keys[0], images[0]));
+  assert_int_equal(rename(source.path, in_root("gone")), 0);
+  assert_int_equal(merbit_cache_export(context, in_root("pack")), MERBIT_IO_ERROR);
+  cpu_expect(context, MERBIT_IO_ERROR, "cannot list the cubin cache");
+  cpu_expect(context, MERBIT_IO_ERROR, source.path);
+  assert_false(exists(in_root("pack")));
+  close_gpu(context);
+}
+
+/* Exports while a call of the system fails. Returns whether one did. */
+static int export_with_failure(merbit_context *context, const place *path, int step, int code,
+                               const char *whole, size_t size) {
+  char data[ROOM];
+  merbit_status status;
+  int failed;
+  heal();
+  disk.armed = 1;
+  disk.step = step;
+  disk.code = code;
+  disk.calls = 1;
+  status = merbit_cache_export(context, path->path);
+  failed = disk.step < 0;
+  heal();
+  if (status == MERBIT_OK) {
+    assert_int_equal(read_whole(path->path, data, sizeof data), size);
+    assert_memory_equal(data, whole, size);
+  } else {
+    cpu_expect(context, MERBIT_IO_ERROR, root);
+    cpu_expect(context, MERBIT_IO_ERROR, strerror(code));
+  }
+  return failed;
+}
+
+/* Each call of the system fails in turn: the pack has all entries, or the export fails. */
+static void every_call_of_an_export_fails(void **state) {
+  static const int codes[] = {EIO, EACCES, EMFILE};
+  const place source = at_root("source");
+  const place path = at_root("pack");
+  merbit_context *context;
+  char whole[ROOM];
+  size_t size;
+  int code, step, runs = 0;
+  (void)state;
+  make_pack(source.path, path.path);
+  size = read_whole(path.path, whole, sizeof whole);
+  context = open_gpu(source.path, 13000, 90);
+  for (code = 0; code < 3; code++) {
+    for (step = 0; export_with_failure(context, &path, step, codes[code], whole, size);
+         step++, runs++) {
+      assert_true(step < 100);
+    }
+  }
+  print_message("%d exports with a failure\n", runs);
   close_gpu(context);
 }
 
@@ -390,8 +495,14 @@ int main(void) {
       BED_TEST(caches_that_refuse),
       BED_TEST(a_full_disk),
       BED_TEST(exports_that_fail),
+      BED_TEST(targets_of_an_export),
+      BED_TEST(a_long_path),
+      BED_TEST(a_cache_that_is_gone),
+      BED_TEST(every_call_of_an_export_fails),
       BED_TEST(no_memory),
   };
-  const int opened = bed_open(NULL);
+  int opened;
+  heal();
+  opened = bed_open(NULL);
   return opened != 0 ? opened : bed_close(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -92,6 +92,7 @@ typedef struct mbi_entry { /* a regular file in a directory */
 } mbi_entry;
 
 typedef struct mbi_directory { /* a directory that is being listed */
+  int error;                   /* the first failure of mbi_directory_next, or 0 */
 #ifdef _WIN32
   HANDLE find;
   WIN32_FIND_DATAA next;

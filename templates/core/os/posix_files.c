@@ -211,20 +211,41 @@ MBI_INTERNAL void mbi_file_permit(int file, int mode) {
 /* ---- Directories ------------------------------------------------------------------------- */
 
 MBI_INTERNAL int mbi_directory_open(mbi_directory *directory, const char *path) {
+  directory->error = 0;
   directory->stream = opendir(path);
   return directory->stream == NULL ? errno : 0;
 }
 
-/* Finds the next regular file. Returns 1, or 0 at the end. */
+/* Keeps the first failure. A file that another process has removed is none. */
+static void mbi_directory_note(mbi_directory *directory, int error) {
+  if (directory->error == 0 && error != ENOENT) {
+    directory->error = error;
+  }
+}
+
+/* Finds the next regular file. Returns 1, or 0 at the end. Skips what cannot be examined, and
+ * notes that in directory->error. */
 MBI_INTERNAL int mbi_directory_next(mbi_directory *directory, mbi_entry *entry) {
-  const struct dirent *next;
-  while ((next = readdir(directory->stream)) != NULL) {
-    const size_t length = strlen(next->d_name);
+  for (;;) {
+    const struct dirent *next;
+    size_t length;
     struct stat facts;
     struct timespec written;
-    if (length >= sizeof entry->name ||
-        fstatat(dirfd(directory->stream), next->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(facts.st_mode)) {
+    errno = 0;
+    next = readdir(directory->stream);
+    if (next == NULL) {
+      mbi_directory_note(directory, errno);
+      return 0;
+    }
+    length = strlen(next->d_name);
+    if (length >= sizeof entry->name) {
+      continue;
+    }
+    if (fstatat(dirfd(directory->stream), next->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+      mbi_directory_note(directory, errno);
+      continue;
+    }
+    if (!S_ISREG(facts.st_mode)) {
       continue;
     }
 #ifdef __APPLE__
@@ -240,7 +261,6 @@ MBI_INTERNAL int mbi_directory_next(mbi_directory *directory, mbi_entry *entry) 
                          : written.tv_sec * INT64_C(1000000000) + written.tv_nsec;
     return 1;
   }
-  return 0;
 }
 
 /* Removes a file of the directory. Succeeds if there is none. */

@@ -153,6 +153,7 @@ MBI_INTERNAL void mbi_file_permit(int file, int mode) {
 
 MBI_INTERNAL int mbi_directory_open(mbi_directory *directory, const char *path) {
   char pattern[MBI_PATH_SIZE + 2];
+  directory->error = 0;
   (void)snprintf(directory->path, sizeof directory->path, "%s", path);
   (void)snprintf(pattern, sizeof pattern, "%s/*", directory->path);
   directory->find = FindFirstFileA(pattern, &directory->next);
@@ -164,6 +165,9 @@ MBI_INTERNAL int mbi_directory_next(mbi_directory *directory, mbi_entry *entry) 
   while (directory->more) {
     const WIN32_FIND_DATAA next = directory->next;
     directory->more = FindNextFileA(directory->find, &directory->next);
+    if (!directory->more && GetLastError() != ERROR_NO_MORE_FILES) {
+      directory->error = mbi_windows_error();
+    }
     if ((next.dwFileAttributes & MBI_NOT_REGULAR) == 0 &&
         strlen(next.cFileName) < sizeof entry->name) {
       (void)strcpy(entry->name, next.cFileName);

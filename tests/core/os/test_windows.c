@@ -255,23 +255,23 @@ static void files_of_the_user(void **state) {
   assert_int_equal(mbi_file_open(path, &file, &size), 0);
   assert_int_equal(size, 5); /* including its carriage return */
   mbi_file_close(file);
-  assert_int_equal(mbi_replacement_begin(&r, path), 0);
+  assert_int_equal(mbi_replacement_begin(&r, path, 0), 0);
   assert_int_equal(mbi_replacement_write(&r, "new\n", 4), 0);
   expect_file(path, "old\r\n");
   assert_int_equal(mbi_replacement_end(&r, EIO), EIO);
   expect_file(path, "old\r\n");
-  assert_int_equal(mbi_replacement_begin(&r, path), 0);
+  assert_int_equal(mbi_replacement_begin(&r, path, 0), 0);
   assert_int_equal(mbi_replacement_write(&r, "new\n", 4), 0);
   assert_int_equal(mbi_replacement_end(&r, 0), 0);
   expect_file(path, "new\n");
   assert_int_equal(_chmod(path, _S_IREAD), 0);
-  assert_int_equal(mbi_replacement_begin(&r, path), EACCES);
+  assert_int_equal(mbi_replacement_begin(&r, path, 0), EACCES);
   assert_int_equal(_chmod(path, _S_IREAD | _S_IWRITE), 0);
   assert_int_equal(_unlink(path), 0);
-  assert_int_equal(mbi_replacement_begin(&r, folder), EISDIR);
-  assert_int_equal(mbi_replacement_begin(&r, "NUL"), ENOTSUP);
-  assert_int_equal(mbi_replacement_begin(&r, ""), ENOENT);
-  assert_int_equal(mbi_replacement_begin(&r, in_folder("absent\\a.mtx")), ENOENT);
+  assert_int_equal(mbi_replacement_begin(&r, folder, 0), EISDIR);
+  assert_int_equal(mbi_replacement_begin(&r, "NUL", 0), ENOTSUP);
+  assert_int_equal(mbi_replacement_begin(&r, "", 0), ENOENT);
+  assert_int_equal(mbi_replacement_begin(&r, in_folder("absent\\a.mtx"), 0), ENOENT);
 }
 
 static void the_cache_of_the_user(void **state) {
