@@ -130,8 +130,8 @@ static void every_call_of_a_writer_fails(void **state) {
         if (codes[code] == EINTR && calls > 1) {
           continue; /* ask again as long as that is the answer */
         }
-        for (step = 0; write_with_failure(context, scenario == 2 ? link_path : path, scenario > 0,
-                                          step, codes[code], calls);
+        for (step = 0; write_with_failure(context, scenario == 2 ? link_path : path,
+                                          scenario > 0, step, codes[code], calls);
              step++, runs++) {
           assert_true(step < 100);
         }
@@ -194,6 +194,22 @@ static void every_call_of_a_reader_fails(void **state) {
   merbit_context_destroy(context);
 }
 
+/* The system may refuse to follow a link in a folder that others can write: then the file to
+ * which it leads stays as it is. */
+static void a_link_that_is_not_followed(void **state) {
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  merbit_context *context = cpu_open(NULL, 1);
+  (void)state;
+  put(old);
+  assert_int_equal(symlink(path, link_path), 0);
+  arm(0, EACCES, 1);
+  assert_int_equal(merbit_matrix_write_file(context, &view, link_path), MERBIT_IO_ERROR);
+  cpu_expect(context, MERBIT_IO_ERROR, "Permission denied");
+  cpu_expect(context, MERBIT_IO_ERROR, link_path);
+  expect_file(old);
+  merbit_context_destroy(context);
+}
+
 /* A file's name may be as long as names can be. */
 static void a_long_name(void **state) {
   const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
@@ -217,6 +233,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(every_call_of_a_writer_fails, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_disk_fills_up, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_link_that_is_not_followed, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_long_name, set_up, tear_down),
       cmocka_unit_test_setup_teardown(every_call_of_a_reader_fails, set_up, tear_down),
   };

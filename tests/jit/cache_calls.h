@@ -88,6 +88,7 @@ static int disk_fsync(int file) {
   static type disk_##name parameters {                                                         \
     return refuses(kind) ? bad : name arguments;                                               \
   }
+DISK_CALL(COUNTED, int, -1, stat, (const char *p, struct stat *s), (p, s))
 DISK_CALL(COUNTED, int, -1, lstat, (const char *p, struct stat *s), (p, s))
 DISK_CALL(COUNTED, int, -1, fstat, (int f, struct stat *s), (f, s))
 DISK_CALL(IGNORED, int, -1, fstatat, (int d, const char *n, struct stat *s, int f),
@@ -107,6 +108,7 @@ DISK_CALL(KEEPS, DIR *, NULL, opendir, (const char *p), (p))
 DISK_CALL(KEEPS, struct dirent *, NULL, readdir, (DIR * d), (d))
 
 #define open disk_open
+#define stat(path, facts) disk_stat(path, facts) /* not the struct */
 #define lstat disk_lstat
 #define fstat disk_fstat
 #define fstatat disk_fstatat
@@ -133,6 +135,7 @@ DISK_CALL(KEEPS, struct dirent *, NULL, readdir, (DIR * d), (d))
 #include "core/user_files.c"
 
 #undef open
+#undef stat
 #undef lstat
 #undef fstat
 #undef fstatat

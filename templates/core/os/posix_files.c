@@ -184,7 +184,10 @@ static int mbi_links_follow(char *target, size_t size) {
 MBI_INTERNAL int mbi_file_target(const char *path, char *target, size_t size, int *mode) {
   struct stat facts;
   const int exists = stat(path, &facts) == 0;
-  int error;
+  int error = exists ? 0 : errno;
+  if (!exists && error != ENOENT) {
+    return error; /* perhaps the system forbids to follow a link */
+  }
   *mode = exists ? (int)(facts.st_mode & 0777) : -1;
   if (exists && !S_ISREG(facts.st_mode)) {
     return S_ISDIR(facts.st_mode) ? EISDIR : ENOTSUP;
