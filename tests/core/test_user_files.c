@@ -194,6 +194,19 @@ static void every_call_of_a_reader_fails(void **state) {
   merbit_context_destroy(context);
 }
 
+/* A signal may interrupt open, which waits for the writer of a pipe. */
+static void an_interrupted_open(void **state) {
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_matrix *matrix;
+  (void)state;
+  put(whole);
+  arm(0, EINTR, 3);
+  assert_int_equal(merbit_matrix_read_file(context, path, NULL, &matrix), MERBIT_OK);
+  assert_int_equal(merbit_matrix_view(matrix).nnz, 5);
+  merbit_matrix_destroy(matrix);
+  merbit_context_destroy(context);
+}
+
 /* The system may refuse to follow a link in a folder that others can write: then the file to
  * which it leads stays as it is. */
 static void a_link_that_is_not_followed(void **state) {
@@ -233,6 +246,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(every_call_of_a_writer_fails, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_disk_fills_up, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(an_interrupted_open, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_link_that_is_not_followed, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_long_name, set_up, tear_down),
       cmocka_unit_test_setup_teardown(every_call_of_a_reader_fails, set_up, tear_down),

@@ -43,7 +43,9 @@ MBI_INTERNAL int mbi_file_open(const char *path, int *file, int64_t *size) {
   struct stat facts;
   int error = 0;
   *size = 0;
-  *file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  do { /* opening a pipe waits for its writer, and a signal may interrupt that */
+    *file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  } while (*file < 0 && errno == EINTR);
   if (*file < 0) {
     return errno;
   }
