@@ -270,8 +270,22 @@ MBI_INTERNAL merbit_status mbi_program_compile(merbit_context *context, const ch
 
 /* ---- Units: parts of programs while they are made ---------------------------------------- */
 
-/* Loads a cached image. If there is none, or if the driver rejects it, part->module stays NULL.
- * A rejected image is removed from the cache. */
+/* Returns whether a CUDA result means that the driver cannot use an image, now or later. */
+static int mbi_image_refused(mbi_curesult result) {
+  switch (result) {
+  case 200: /* INVALID_IMAGE */
+  case 209: /* NO_BINARY_FOR_GPU */
+  case 218: /* INVALID_PTX */
+  case 222: /* UNSUPPORTED_PTX_VERSION */
+  case 300: /* INVALID_SOURCE */
+    return 1;
+  default:
+    return 0;
+  }
+}
+
+/* Loads a cached image. If there is none, or if the driver refuses it, part->module stays NULL.
+ * A refused image is removed from the cache; after any other failure it stays. */
 static merbit_status mbi_unit_load_cached(mbi_unit *unit) {
   merbit_context *context = unit->context;
   void *image;
@@ -286,7 +300,7 @@ static merbit_status mbi_unit_load_cached(mbi_unit *unit) {
     return MERBIT_OK;
   }
   unit->part->module = NULL;
-  if (result == MBI_CUDA_OUT_OF_MEMORY || mbi_device_fatal(result)) {
+  if (!mbi_image_refused(result)) {
     return mbi_device_check(context, result, "cuModuleLoadData", "loading a cached program");
   }
   mbi_log(context, "the driver refuses a cached program (CUDA error %d): compiling it anew",

@@ -190,6 +190,10 @@ static void cached_programs(void **state) {
   expect_run(context, MERBIT_DEVICE_OUT_OF_MEMORY, 1, 4);
   cpu_expect(context, MERBIT_DEVICE_OUT_OF_MEMORY, "loading a cached program");
   expect_run(context, MERBIT_OK, 1, 4);
+  fail_next(304); /* CUDA_ERROR_OPERATING_SYSTEM */
+  expect_run(context, MERBIT_DEVICE_ERROR, 1, 4);
+  cpu_expect(context, MERBIT_DEVICE_ERROR, "loading a cached program");
+  expect_run(context, MERBIT_OK, 1, 4);
   leave(context);
   fake_cache_remove(cache);
 }

@@ -18,7 +18,7 @@
 
 /* Out of memory comes first, because it often has a fallback. */
 static const int driver_codes[] = {2,   1,   4,   200, 214, 700, 719, 999, 3,
-                                   100, 209, 218, 300, 400, 701, 702, 704};
+                                   100, 209, 218, 222, 300, 400, 701, 702, 704};
 static const int nvrtc_codes[] = {1, 3, 4, 5, 6, 7, 8, 11, 2, 9, 10};
 
 /* In quick effort every 71st call fails, once and for good in turn, with one result each; other
@@ -50,6 +50,13 @@ static int one_of(const char *name, const char *const *list) {
 
 static int in_context; /* the failing call created a context, which was created all the same */
 
+/* Returns whether the driver refuses a cached program, which is then compiled anew. */
+static int compiled_anew(const failure *f) {
+  return f->cache_dir[0] != '\0' && strcmp(f->calls->first, "cuModuleLoadData") == 0 &&
+         (f->code == 200 || f->code == 209 || f->code == 218 || f->code == 222 ||
+          f->code == 300);
+}
+
 /* Returns whether a call's failure need not be reported: it releases something, its answer is
  * only informative, or there is a fallback. */
 static int harmless(const failure *f) {
@@ -68,8 +75,7 @@ static int harmless(const failure *f) {
                                       "cuGraphExecDestroy",
                                       "cuOccupancyMaxActiveBlocksPerMultiprocessor",
                                       NULL};
-  return one_of(f->calls->first, names) || in_context || untold ||
-         (f->cache_dir[0] != '\0' && strcmp(f->calls->first, "cuModuleLoadData") == 0);
+  return one_of(f->calls->first, names) || in_context || untold || compiled_anew(f);
 }
 
 /* Returns the status that the caller should get. */
