@@ -33,6 +33,9 @@ MBI_INTERNAL int mbi_device_fatal(mbi_curesult result) {
   case 717: /* INVALID_ADDRESS_SPACE */
   case 718: /* INVALID_PC */
   case 719: /* LAUNCH_FAILED */
+  case 721: /* TENSOR_MEMORY_LEAK, by another kernel of the process */
+  case 810: /* MPS_CLIENT_TERMINATED */
+  case 911: /* EXTERNAL_DEVICE */
   case 999: /* UNKNOWN: the answer of a GPU that is no longer reachable */
     return 1;
   default:

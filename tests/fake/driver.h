@@ -147,8 +147,8 @@ thread_local std::vector<void *> pushed;
 
 // Returns whether a result kills the context: then nothing works until the process ends.
 bool deadly(int code) {
-  static const std::set<int> codes = {4,   214, 220, 226, 700, 702, 709, 710,
-                                      714, 715, 716, 717, 718, 719, 999};
+  static const std::set<int> codes = {4,   214, 220, 226, 700, 702, 709, 710, 714,
+                                      715, 716, 717, 718, 719, 721, 810, 911, 999};
   return codes.count(code) != 0;
 }
 

@@ -69,6 +69,22 @@ static void sentences(void **state) {
   leave(context);
 }
 
+/* cuda.h says of these results that the process must be relaunched. */
+static void fatal_results(void **state) {
+  static const int codes[] = {226, 721, 810, 911};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+    merbit_context *context = enter(NULL);
+    fail_next(codes[i]);
+    assert_int_equal(mbi_device_synchronize(context, NULL), MERBIT_DEVICE_LOST);
+    cpu_expect(context, MERBIT_DEVICE_LOST, "destroy the context and make a new one");
+    assert_int_equal(mbi_device_synchronize(context, NULL), MERBIT_DEVICE_LOST);
+    cpu_expect(context, MERBIT_DEVICE_LOST, "was lost earlier");
+    leave(context);
+  }
+}
+
 /* Sizes of zero make no driver call; sizes beyond the driver's limit do not reach it. */
 static void edges(void **state) {
   merbit_context *context = enter(NULL);
@@ -200,9 +216,8 @@ static void cached_programs(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sentences),
-      cmocka_unit_test(edges),
-      cmocka_unit_test(programs_stay_loaded),
+      cmocka_unit_test(sentences),       cmocka_unit_test(fatal_results),
+      cmocka_unit_test(edges),           cmocka_unit_test(programs_stay_loaded),
       cmocka_unit_test(cached_programs),
   };
   fake_open("new");
