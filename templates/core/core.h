@@ -48,6 +48,7 @@ typedef struct mbi_hash {
 #else
 #define MBI_SEPARATORS "/"
 #endif
+#define MBI_PRIVATE_MODE 0600      /* permissions of a file for this user alone */
 #define MBI_TEMPORARY ".merbit-"   /* prefix of the names of temporary files */
 #define MBI_TEMPORARY_SECONDS 3600 /* an older temporary file has no living writer */
 typedef struct mbi_piece {

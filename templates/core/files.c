@@ -45,7 +45,7 @@ MBI_INTERNAL int mbi_private_read(merbit_context *context, const char *path, uin
   return error;
 }
 
-/* Creates a new file in `directory` under an unpredictable name and writes its path to
+/* Creates a new private file in `directory` under an unpredictable name and writes its path to
  * `path`. */
 MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t size,
                                       int *file) {
@@ -63,6 +63,10 @@ MBI_INTERNAL int mbi_temporary_create(const char *directory, char *path, size_t 
       return ENAMETOOLONG;
     }
     error = mbi_file_create(path, 1, file);
+  }
+  if (error == 0) {
+    error = mbi_file_permit(*file, MBI_PRIVATE_MODE);
+    return error == 0 ? 0 : mbi_file_end(*file, path, path, error);
   }
   return error;
 }

@@ -13,8 +13,9 @@ MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size
 
 /* Creates the temporary file in the target's directory, under a short name, because the
  * target's may be as long as names can be. A private file is readable by this user alone;
- * another one has the target's permissions if the target exists. The target must be a regular
- * file that the user may write. Returns ENOTSUP for a device or a pipe. */
+ * another one has the target's permissions if the target exists and its file system knows
+ * permissions, and at no time more. The target must be a regular file that the user may write.
+ * Returns ENOTSUP for a device or a pipe. */
 MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path, int private_file) {
   size_t folder; /* length of the target's path up to its name */
   int attempt, mode = -1, error = mbi_file_target(path, r->target, sizeof r->target, &mode);
@@ -34,10 +35,14 @@ MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path, int
             (unsigned long)(mbi_now() % 1000000000), (void *)r) >= sizeof r->temporary) {
       return ENAMETOOLONG;
     }
-    error = mbi_file_create(r->temporary, private_file, &r->file);
+    error = mbi_file_create(r->temporary, private_file || mode >= 0, &r->file);
   }
-  if (error == 0 && mode >= 0 && !private_file) {
-    mbi_file_permit(r->file, mode);
+  if (error == 0 && private_file) {
+    error = mbi_file_permit(r->file, MBI_PRIVATE_MODE);
+    return error == 0 ? 0 : mbi_file_end(r->file, r->temporary, r->target, error);
+  }
+  if (error == 0 && mode >= 0) {
+    (void)mbi_file_permit(r->file, mode);
   }
   return error;
 }

@@ -194,6 +194,30 @@ static void every_call_of_a_reader_fails(void **state) {
   merbit_context_destroy(context);
 }
 
+/* The new file is open to no more users than the old one, even while its permissions are not
+ * set yet, or where they cannot be set. */
+static void a_private_file_stays_private(void **state) {
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  merbit_context *context = cpu_open(NULL, 1);
+  const mode_t mask = umask(0);
+  int step, failed, written = 0;
+  (void)state;
+  for (step = 0, failed = 1; failed; step++) {
+    struct stat facts;
+    put(old);
+    assert_int_equal(chmod(path, 0600), 0);
+    arm(step, EPERM, 1);
+    written += merbit_matrix_write_file(context, &view, path) == MERBIT_OK;
+    failed = disk.step < 0;
+    heal();
+    assert_int_equal(stat(path, &facts), 0);
+    assert_int_equal(facts.st_mode & 0777, 0600);
+  }
+  assert_int_equal(written, 2); /* once without permissions, and once without a failure */
+  (void)umask(mask);
+  merbit_context_destroy(context);
+}
+
 /* A signal may interrupt open, which waits for the writer of a pipe. */
 static void an_interrupted_open(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
@@ -246,6 +270,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(every_call_of_a_writer_fails, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_disk_fills_up, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_private_file_stays_private, set_up, tear_down),
       cmocka_unit_test_setup_teardown(an_interrupted_open, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_link_that_is_not_followed, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_long_name, set_up, tear_down),

@@ -153,7 +153,7 @@ MBI_INTERNAL int mbi_file_end(int file, const char *path, const char *target, in
 MBI_INTERNAL int mbi_file_remove(const char *path);
 MBI_INTERNAL void mbi_file_touch(int file);
 MBI_INTERNAL int mbi_file_target(const char *path, char *target, size_t size, int *mode);
-MBI_INTERNAL void mbi_file_permit(int file, int mode);
+MBI_INTERNAL int mbi_file_permit(int file, int mode);
 MBI_INTERNAL int mbi_directory_open(mbi_directory *directory, const char *path);
 MBI_INTERNAL int mbi_directory_next(mbi_directory *directory, mbi_entry *entry);
 MBI_INTERNAL int mbi_directory_remove(mbi_directory *directory, const char *name);

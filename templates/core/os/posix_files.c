@@ -105,18 +105,16 @@ MBI_INTERNAL void mbi_file_close(int file) {
 
 /* ---- Writing ----------------------------------------------------------------------------- */
 
-/* Creates a file that does not exist yet. A private one is readable by this user alone. */
+/* Creates a file that does not exist yet. A private one is open to this user at most: the umask
+ * may remove more bits, until mbi_file_permit. */
 MBI_INTERNAL int mbi_file_create(const char *path, int private_file, int *file) {
-  int error;
   *file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, private_file ? 0600 : 0666);
-  error = *file < 0 ? errno : 0;
-  /* The umask may have removed too many bits. */
-  if (error == 0 && private_file && fchmod(*file, 0600) != 0) {
-    error = errno;
-    (void)close(*file);
-    (void)unlink(path);
-  }
-  return error;
+  return *file < 0 ? errno : 0;
+}
+
+/* Gives a new file its permissions. */
+MBI_INTERNAL int mbi_file_permit(int file, int mode) {
+  return fchmod(file, (mode_t)mode) == 0 ? 0 : errno;
 }
 
 /* Appends to a new file that has *length bytes so far. Returns EFBIG if the file would exceed
@@ -205,12 +203,6 @@ MBI_INTERNAL int mbi_file_target(const char *path, char *target, size_t size, in
     error = errno;
   }
   return error;
-}
-
-/* Gives a new file the permissions of the one that it replaces. Failure is ignored; some file
- * systems have no permissions. */
-MBI_INTERNAL void mbi_file_permit(int file, int mode) {
-  (void)fchmod(file, (mode_t)mode);
 }
 
 /* ---- Directories ------------------------------------------------------------------------- */

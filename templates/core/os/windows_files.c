@@ -145,8 +145,9 @@ MBI_INTERNAL int mbi_file_target(const char *path, char *target, size_t size, in
   return error;
 }
 
-MBI_INTERNAL void mbi_file_permit(int file, int mode) {
+MBI_INTERNAL int mbi_file_permit(int file, int mode) {
   (void)file, (void)mode;
+  return 0;
 }
 
 /* ---- Directories ------------------------------------------------------------------------- */
