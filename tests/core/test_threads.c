@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include "support/cpu.h"
 
@@ -89,6 +90,50 @@ static void results_are_visible(void **state) {
   free(squares);
   merbit_context_destroy(context);
 }
+
+#ifndef _OPENMP
+typedef struct masks { /* of the threads of one call, which wait until each has a task */
+  sigset_t blocked[2];
+  pthread_t thread[2];
+  int arrived;
+} masks;
+
+static void note_mask(void *argument, int index) {
+  masks *m = (masks *)argument;
+  int left = 10000; /* ms */
+  (void)pthread_sigmask(SIG_SETMASK, NULL, &m->blocked[index]);
+  m->thread[index] = pthread_self();
+  (void)__atomic_add_fetch(&m->arrived, 1, __ATOMIC_ACQ_REL);
+  while (__atomic_load_n(&m->arrived, __ATOMIC_ACQUIRE) < 2 && left-- > 0) {
+    (void)usleep(1000);
+  }
+}
+
+/* A worker blocks the program's signals, but none that its own instructions raise. The caller's
+ * thread blocks what it blocked before. */
+static void workers_leave_signals_to_the_program(void **state) {
+  static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+  static const int others[] = {SIGTERM, SIGINT, SIGALRM, SIGCHLD, SIGUSR1};
+  merbit_context *context = cpu_open(NULL, 2);
+  masks m;
+  size_t i;
+  int of_caller, of_worker;
+  (void)state;
+  memset(&m, 0, sizeof m);
+  mbi_parallel(context, 2, note_mask, &m);
+  of_caller = pthread_equal(m.thread[0], pthread_self()) ? 0 : 1;
+  of_worker = 1 - of_caller;
+  assert_false(pthread_equal(m.thread[of_worker], pthread_self()));
+  for (i = 0; i < sizeof own / sizeof own[0]; i++) {
+    assert_int_equal(sigismember(&m.blocked[of_worker], own[i]), 0);
+  }
+  for (i = 0; i < sizeof others / sizeof others[0]; i++) {
+    assert_int_equal(sigismember(&m.blocked[of_worker], others[i]), 1);
+    assert_int_equal(sigismember(&m.blocked[of_caller], others[i]), 0);
+  }
+  merbit_context_destroy(context);
+}
+#endif
 
 static void tasks_may_start_tasks(void **state) {
   merbit_context *context = cpu_open(NULL, 4);
@@ -243,6 +288,9 @@ int main(void) {
       cmocka_unit_test(every_index_once),
       cmocka_unit_test(after_a_rest),
       cmocka_unit_test(results_are_visible),
+#ifndef _OPENMP
+      cmocka_unit_test(workers_leave_signals_to_the_program),
+#endif
       cmocka_unit_test(tasks_may_start_tasks),
       cmocka_unit_test(callers_from_several_threads),
       cmocka_unit_test(threads_make_plans_at_once),

@@ -40,6 +40,7 @@
 #include <glob.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #endif

@@ -92,9 +92,22 @@ MBI_INTERNAL void mbi_condition_wake(mbi_condition *condition) {
   (void)pthread_cond_broadcast(condition);
 }
 
-/* Starts a thread. Returns 1 on success. */
+/* Starts a thread. Returns 1 on success. The thread takes no signals but those that its own
+ * instructions raise: others belong to the program, which may have blocked them in its threads
+ * and wait for them. */
 MBI_INTERNAL int mbi_thread_start(mbi_thread *thread, mbi_thread_run run, void *argument) {
-  return pthread_create(thread, NULL, run, argument) == 0;
+  static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+  sigset_t others, before;
+  size_t i;
+  int started;
+  (void)sigfillset(&others);
+  for (i = 0; i < sizeof own / sizeof own[0]; i++) {
+    (void)sigdelset(&others, own[i]);
+  }
+  (void)pthread_sigmask(SIG_SETMASK, &others, &before);
+  started = pthread_create(thread, NULL, run, argument) == 0;
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return started;
 }
 
 MBI_INTERNAL void mbi_thread_join(mbi_thread thread) {
