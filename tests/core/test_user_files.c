@@ -194,6 +194,33 @@ static void every_call_of_a_reader_fails(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Creates a directory while a call of the system fails. Returns whether one did. */
+static int create_with_failure(const char *directory, int step) {
+  char wish[MBI_PATH_SIZE];
+  const char *fault;
+  int error, failed;
+  (void)snprintf(wish, sizeof wish, "%s", directory);
+  arm(step, EROFS, 1);
+  fault = mbi_directory_distrust(wish, 1, &error);
+  failed = disk.step < 0;
+  heal();
+  assert_true(fault == NULL || error == EROFS);
+  assert_true(rmdir(directory) == 0 || (failed && errno == ENOENT));
+  return failed;
+}
+
+/* The error is that of the call that failed. */
+static void a_directory_that_cannot_be_made(void **state) {
+  char directory[128];
+  int step;
+  (void)state;
+  (void)snprintf(directory, sizeof directory, "%s/new", folder);
+  for (step = 0; create_with_failure(directory, step); step++) {
+    assert_true(step < 100);
+  }
+  assert_true(step > 4);
+}
+
 /* The new file is open to no more users than the old one, even while its permissions are not
  * set yet, or where they cannot be set. */
 static void a_private_file_stays_private(void **state) {
@@ -270,6 +297,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(every_call_of_a_writer_fails, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_disk_fills_up, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_directory_that_cannot_be_made, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_private_file_stays_private, set_up, tear_down),
       cmocka_unit_test_setup_teardown(an_interrupted_open, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_link_that_is_not_followed, set_up, tear_down),

@@ -43,6 +43,7 @@ MBI_INTERNAL int mbi_link_replace(char *path, size_t size, size_t end) {
 /* Examines path[0..end). Creates the directory if it is missing and `create` is set. */
 static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
   char part[MBI_PATH_SIZE];
+  int error = 0;
   memcpy(part, path, end);
   part[end] = '\0';
   if (lstat(part, facts) == 0) {
@@ -51,11 +52,15 @@ static int mbi_directory_inspect(const char *path, size_t end, int create, struc
   if (errno != ENOENT || !create) {
     return errno;
   }
-  /* The umask may have removed too many bits. */
-  if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) {
+  if (mkdir(part, 0700) != 0) {
+    error = errno;                     /* EEXIST if another process has just created it */
+  } else if (chmod(part, 0700) != 0) { /* the umask may have removed too many bits */
     return errno;
   }
-  return lstat(part, facts) == 0 ? 0 : errno;
+  if (lstat(part, facts) == 0) {
+    return 0;
+  }
+  return error != 0 ? error : errno;
 }
 
 /* Checks the absolute `path`, a buffer of MBI_PATH_SIZE bytes, component by component, and
