@@ -215,6 +215,37 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
   return mbi_mm_write(&out, view);
 }
 
+/* Reports that the file at `path`, or the one beside it, cannot be created. Cuts r->target
+ * after its folder. */
+static merbit_status mbi_mm_fail_begin(merbit_context *context, mbi_replacement *r,
+                                       const char *path, int error) {
+  if (error == ENOTSUP) {
+    return mbi_fail(context, MERBIT_IO_ERROR,
+                    "%.300s is not a regular file; write to it by merbit_matrix_write_stream",
+                    path);
+  }
+  if (error == ENOENT && path[0] != '\0') {
+    char *name = strrchr(r->target, '/');
+    const char *folder = name == NULL ? "." : name == r->target ? "/" : r->target;
+    mbi_directory directory;
+    int opened;
+    if (name != NULL) {
+      *name = '\0';
+    }
+    opened = mbi_directory_open(&directory, folder);
+    if (opened == 0) {
+      mbi_directory_close(&directory);
+    }
+    if (opened == ENOENT) {
+      return mbi_fail(context, MERBIT_IO_ERROR,
+                      "cannot write %.200s: the folder %.200s does not exist; create it first",
+                      path, folder);
+    }
+  }
+  return mbi_fail(context, MERBIT_IO_ERROR, "cannot write %.300s, or a file beside it: %s",
+                  path, strerror(error));
+}
+
 MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
                                                   const merbit_view *view, const char *path) {
   mbi_mm_output out;
@@ -223,21 +254,8 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   merbit_status status;
   MBI_TRY(mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL));
   error = mbi_replacement_begin(&replacement, path, 0);
-  if (error == ENOTSUP) {
-    return mbi_fail(context, MERBIT_IO_ERROR,
-                    "%.300s is not a regular file; write to it by merbit_matrix_write_stream",
-                    path);
-  }
-  if (error == ENOENT && path[0] != '\0') {
-    const char *name = strrchr(replacement.target, '/');
-    return mbi_fail(context, MERBIT_IO_ERROR,
-                    "cannot write %.200s: the folder %.*s does not exist; create it first",
-                    path, name != NULL ? (int)(name - replacement.target) : 1,
-                    name != NULL ? replacement.target : ".");
-  }
   if (error != 0) {
-    return mbi_fail(context, MERBIT_IO_ERROR, "cannot write %.300s, or a file beside it: %s",
-                    path, strerror(error));
+    return mbi_mm_fail_begin(context, &replacement, path, error);
   }
   memset(&out, 0, sizeof out);
   out.context = context;

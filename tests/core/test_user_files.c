@@ -245,6 +245,28 @@ static void a_private_file_stays_private(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Some folders take no files: the system then answers that there is no such file, and the
+ * sentence must not say that there is no such folder. */
+static void a_folder_that_takes_no_file(void **state) {
+  const merbit_view view = merbit_csr(3, 3, 5, row_ptr, col_ind, values);
+  merbit_context *context = cpu_open(NULL, 1);
+  char sentence[MERBIT_MESSAGE_SIZE];
+  int step, told = 0;
+  (void)state;
+  put(old);
+  for (step = 0; step < 6; step++) {
+    arm(step, ENOENT, 1);
+    if (merbit_matrix_write_file(context, &view, path) != MERBIT_OK) {
+      (void)merbit_last_error(context, sentence, sizeof sentence);
+      assert_null(strstr(sentence, "does not exist"));
+      told += strstr(sentence, "No such file or directory") != NULL;
+    }
+    heal();
+  }
+  assert_in_range(told, 3, 6);
+  merbit_context_destroy(context);
+}
+
 /* A signal may interrupt open, which waits for the writer of a pipe. */
 static void an_interrupted_open(void **state) {
   merbit_context *context = cpu_open(NULL, 1);
@@ -299,6 +321,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(a_disk_fills_up, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_directory_that_cannot_be_made, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_private_file_stays_private, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_folder_that_takes_no_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(an_interrupted_open, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_link_that_is_not_followed, set_up, tear_down),
       cmocka_unit_test_setup_teardown(a_long_name, set_up, tear_down),

@@ -189,6 +189,9 @@ static void test_targets(void **state) {
                 "cannot write /nonexistent/a.mtx: the folder /nonexistent does not exist");
   assert_failed(context, merbit_matrix_write_file(context, &view, "nonexistent/b/a.mtx"),
                 MERBIT_IO_ERROR, "the folder nonexistent/b does not exist; create it");
+  assert_failed(context, merbit_matrix_write_file(context, &view, "/proc/merbit.mtx"),
+                MERBIT_IO_ERROR,
+                "cannot write /proc/merbit.mtx, or a file beside it: No such file");
   assert_failed(context, merbit_matrix_write_file(context, &view, folder), MERBIT_IO_ERROR,
                 "Is a directory");
   assert_failed(context, merbit_matrix_write_file(context, &view, "/dev/null"), MERBIT_IO_ERROR,
