@@ -35,6 +35,55 @@ static void not_nvrtc(void **state) {
   merbit_context_destroy(context);
 }
 
+/* The reason is told behind a long path, for a library that cannot be opened and for one that
+ * can. */
+static void a_long_path(void **state) {
+  merbit_context *context = make_context();
+  char base[64] = "/tmp/merbit-nvrtc-XXXXXX", path[400], real[MBI_PATH_SIZE];
+  void *library = mbi_library_open("libm.so.6");
+  size_t length;
+  (void)state;
+  assert_non_null(library);
+  mbi_library_path(library, real, sizeof real);
+  mbi_library_close(library);
+  assert_non_null(mkdtemp(base));
+  length = (size_t)snprintf(path, sizeof path, "%s/", base);
+  memset(path + length, 'l', 240);
+  path[length + 240] = '\0';
+  assert_int_equal(mbi_nvrtc_open(context, path), MERBIT_NO_COMPILER);
+  cpu_expect(context, MERBIT_NO_COMPILER, "used: ...lll");
+  cpu_expect(context, MERBIT_NO_COMPILER, "lll: cannot open shared object file");
+  assert_int_equal(symlink(real, path), 0);
+  assert_int_equal(mbi_nvrtc_open(context, path), MERBIT_NO_COMPILER);
+  cpu_expect(context, MERBIT_NO_COMPILER, "used: ...lll");
+  cpu_expect(context, MERBIT_NO_COMPILER, "lll: it lacks nvrtcVersion");
+  assert_non_null(strstr(log_text, path)); /* the log has all of it */
+  assert_int_equal(unlink(path), 0);
+  assert_int_equal(rmdir(base), 0);
+  merbit_context_destroy(context);
+}
+
+/* A long path is cut between two characters, wherever it must be cut. */
+static void a_long_path_in_utf_8(void **state) {
+  merbit_context *context = make_context();
+  char path[400], sentence[MERBIT_MESSAGE_SIZE];
+  int shift, i;
+  (void)state;
+  for (shift = 0; shift < 2; shift++) {
+    const char *cut;
+    size_t length = (size_t)snprintf(path, sizeof path, "/nonexistent/%s", shift ? "l" : "");
+    for (i = 0; i < 110; i++) {
+      length += (size_t)snprintf(path + length, sizeof path - length, "\xc3\xa9");
+    }
+    assert_int_equal(mbi_nvrtc_open(context, path), MERBIT_NO_COMPILER);
+    (void)merbit_last_error(context, sentence, sizeof sentence);
+    cut = strstr(sentence, "used: ...");
+    assert_non_null(cut);
+    assert_int_equal(strncmp(cut + strlen("used: ..."), "\xc3\xa9", 2), 0);
+  }
+  merbit_context_destroy(context);
+}
+
 /* An NVRTC that does not support the open device is refused. */
 static void too_new_for_the_device(void **state) {
   merbit_context *context = make_or_skip();
@@ -179,9 +228,14 @@ static void long_directories(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(named_but_missing),      cmocka_unit_test(not_nvrtc),
-      cmocka_unit_test(too_new_for_the_device), cmocka_unit_test(search),
-      cmocka_unit_test(literal_directories),    cmocka_unit_test(long_directories),
+      cmocka_unit_test(named_but_missing),
+      cmocka_unit_test(not_nvrtc),
+      cmocka_unit_test(a_long_path),
+      cmocka_unit_test(a_long_path_in_utf_8),
+      cmocka_unit_test(too_new_for_the_device),
+      cmocka_unit_test(search),
+      cmocka_unit_test(literal_directories),
+      cmocka_unit_test(long_directories),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
