@@ -168,11 +168,12 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
 /* Writes a view in host memory as a Matrix Market file to a path, or through a callback. The file
  * is of the kinds coordinate and general; a view of one triangle gives a file with its symmetry,
  * which has the entries of the lower triangle. Values have enough digits to be read back bit for
- * bit. A file at `path` is written beside its target and then renamed, so a failure leaves the old
- * file in place. Symbolic links are followed, even to a target that does not exist. A target that
- * the caller has no right to write is refused. Fails with MERBIT_NOT_SUPPORTED for values of F16
- * and BF16 and for arrays in GPU memory, with MERBIT_INVALID_MATRIX for a bad entry, and with
- * MERBIT_IO_ERROR if the path or the callback cannot be written. */
+ * bit, except that a NaN loses its sign and payload. A file at `path` is written beside its target
+ * and then renamed, so a failure leaves the old file in place. Symbolic links are followed, even to
+ * a target that does not exist. A target that the caller has no right to write is refused. Fails
+ * with MERBIT_NOT_SUPPORTED for values of F16 and BF16 and for arrays in GPU memory, with
+ * MERBIT_INVALID_MATRIX for a bad entry, and with MERBIT_IO_ERROR if the path or the callback
+ * cannot be written. */
 MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
                                                   const merbit_view *view, const char *path);
 MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
