@@ -55,10 +55,11 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
 MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size);
 
 /* Exports the disk cache's entries for this version of merbit (kernels, profiles of GPUs, and what
- * AUTO measured) to the file `path`, which is replaced. Only you may read the file. Fails with
- * MERBIT_NO_DEVICE on the CPU, MERBIT_NOT_SUPPORTED without a disk cache, MERBIT_INVALID_ARGUMENT
- * if the cache is empty, and MERBIT_IO_ERROR if the cache cannot be read, if the file cannot be
- * written, or if `path` names a device or a pipe. */
+ * AUTO measured) to the file `path`, which is replaced. Only you may read the file; on Windows it
+ * inherits its folder's access control list instead. Fails with MERBIT_NO_DEVICE on the CPU,
+ * MERBIT_NOT_SUPPORTED without a disk cache, MERBIT_INVALID_ARGUMENT if the cache is empty, and
+ * MERBIT_IO_ERROR if the cache cannot be read, if the file cannot be written, or if `path` names a
+ * device or a pipe. */
 MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char *path);
 /* Imports an exported file into the disk cache of contexts with the descriptor `desc`; NULL means
  * all defaults. Needs no GPU and no NVRTC. A context that is created later and finds no NVRTC then
@@ -169,11 +170,11 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
  * is of the kinds coordinate and general; a view of one triangle gives a file with its symmetry,
  * which has the entries of the lower triangle. Values have enough digits to be read back bit for
  * bit, except that a NaN loses its sign and payload. A file at `path` is written beside its target
- * and then renamed, so a failure leaves the old file in place. Symbolic links are followed, even to
- * a target that does not exist. A target that the caller has no right to write is refused. Fails
- * with MERBIT_NOT_SUPPORTED for values of F16 and BF16 and for arrays in GPU memory, with
- * MERBIT_INVALID_MATRIX for a bad entry, and with MERBIT_IO_ERROR if the path or the callback
- * cannot be written. */
+ * and then renamed, so a failure leaves the old file in place. Symbolic links are followed, on
+ * Linux and macOS even to a target that does not exist. A target that the caller has no right to
+ * write is refused. Fails with MERBIT_NOT_SUPPORTED for values of F16 and BF16 and for arrays in
+ * GPU memory, with MERBIT_INVALID_MATRIX for a bad entry, and with MERBIT_IO_ERROR if the path or
+ * the callback cannot be written. */
 MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
                                                   const merbit_view *view, const char *path);
 MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
