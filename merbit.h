@@ -1203,11 +1203,13 @@ typedef struct merbit_solver_result {
   int iterations;
   int restarts;              /* number of GMRES restarts, and of restarts from the recomputed
                                 residual after a breakdown or if the recurrence's residual differed
-                                from it */
+                                from it; with refine also of corrections after the first */
   double residual;           /* ||b - A x|| / ||b|| in the 2-norm, recomputed from x */
   double estimated_residual; /* the same, as estimated by the iteration's recurrence */
   double backward_error;     /* ||b - A x|| / (||A|| ||x|| + ||b||) in the infinity norm; at about
-                                1e-16 (1e-7 in f32) x is as exact as its type allows */
+                                1e-16 (1e-7 in f32) x is as exact as its type allows. If a CSR has
+                                several entries in one place, ||A|| is the norm before they are
+                                added up, an upper bound, and backward_error a lower one */
   double prepare_seconds;    /* time of merbit_solver_create */
   double iterate_seconds;    /* time of this solve, copies of b and x included */
   int synchronizations;      /* how often the host waited for the GPU; 0 on the CPU */
@@ -1327,9 +1329,11 @@ MERBIT_API merbit_status merbit_context_get_info(merbit_context *context,
 MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *message, size_t size);
 
 /* Exports the disk cache's entries for this version of merbit (kernels, profiles of GPUs, and what
- * AUTO measured) to the file `path`, which is replaced. Only you may read the file. Fails with
- * MERBIT_NO_DEVICE on the CPU, MERBIT_NOT_SUPPORTED without a disk cache, MERBIT_INVALID_ARGUMENT
- * if the cache is empty, and MERBIT_IO_ERROR. */
+ * AUTO measured) to the file `path`, which is replaced. Only you may read the file; on Windows it
+ * inherits its folder's access control list instead. Fails with MERBIT_NO_DEVICE on the CPU,
+ * MERBIT_NOT_SUPPORTED without a disk cache, MERBIT_INVALID_ARGUMENT if the cache is empty, and
+ * MERBIT_IO_ERROR if the cache cannot be read, if the file cannot be written, or if `path` names a
+ * device or a pipe. */
 MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char *path);
 /* Imports an exported file into the disk cache of contexts with the descriptor `desc`; NULL means
  * all defaults. Needs no GPU and no NVRTC. A context that is created later and finds no NVRTC then
@@ -1439,11 +1443,12 @@ MERBIT_API merbit_status merbit_matrix_read_stream(merbit_context *context,
 /* Writes a view in host memory as a Matrix Market file to a path, or through a callback. The file
  * is of the kinds coordinate and general; a view of one triangle gives a file with its symmetry,
  * which has the entries of the lower triangle. Values have enough digits to be read back bit for
- * bit. A file at `path` is written beside its target and then renamed, so a failure leaves the old
- * file in place. Symbolic links are followed, even to a target that does not exist. A target that
- * the caller has no right to write is refused. Fails with MERBIT_NOT_SUPPORTED for values of F16
- * and BF16 and for arrays in GPU memory, with MERBIT_INVALID_MATRIX for a bad entry, and with
- * MERBIT_IO_ERROR if the path or the callback cannot be written. */
+ * bit, except that a NaN loses its sign and payload. A file at `path` is written beside its target
+ * and then renamed, so a failure leaves the old file in place. Symbolic links are followed, on
+ * Linux and macOS even to a target that does not exist. A target that the caller has no right to
+ * write is refused. Fails with MERBIT_NOT_SUPPORTED for values of F16 and BF16 and for arrays in
+ * GPU memory, with MERBIT_INVALID_MATRIX for a bad entry, and with MERBIT_IO_ERROR if the path or
+ * the callback cannot be written. */
 MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
                                                   const merbit_view *view, const char *path);
 MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
@@ -1483,7 +1488,8 @@ MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const mer
  * If a plan on CUDA stores its values in a shorter form (merbit_plan_describe says so) that the new
  * values do not fit, this call makes the plan general; captured graphs must then be captured again.
  * So they must if the plan reads the view's array in GPU memory and new values are elsewhere.
- * Values in GPU memory are read on the default stream. The call is complete on return. After a
+ * Values in GPU memory are read on the default stream. Whether they keep the rules of the view's
+ * symmetry, as a real diagonal, is not checked. The call is complete on return. After a
  * failure the plan may have some of the new values: give it values again before the next product.
  * Fails with MERBIT_INVALID_ARGUMENT if the view was a pattern. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
@@ -1625,11 +1631,12 @@ MERBIT_API merbit_status merbit_solver_create(merbit_context *context, const mer
  * thread at a time may use a solver.
  *
  * Returns MERBIT_OK however the iteration ended: result->stop says how, and x is the last iterate
- * (zero for b = 0). The stop is MERBIT_STOP_NOT_FINITE also if x is too large or too small for its
- * type. `history` is a host array of history_size doubles: history[k] becomes the estimated
- * residual after k iterations. `history` and `result` may be NULL. On CUDA no number passes through
- * the host during the iterations. Fails with MERBIT_INVALID_ARGUMENT if b or x is NULL or in the
- * wrong memory, or if they overlap, and with MERBIT_CANCELLED if a CALLBACK says so. */
+ * (zero for b = 0). The stop is MERBIT_STOP_NOT_FINITE also if entries of x are so large or small
+ * that x, in its type, does not reach the tolerance. `history` is a host array of history_size
+ * doubles: history[k] becomes the estimated residual after k iterations. `history` and `result` may
+ * be NULL. On CUDA no number passes through the host during the iterations. Fails with
+ * MERBIT_INVALID_ARGUMENT if b or x is NULL or in the wrong memory, or if they overlap, and with
+ * MERBIT_CANCELLED if a CALLBACK says so. */
 MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *b, void *x,
                                              int start_from_x, double *history, int history_size,
                                              merbit_solver_result *result);
@@ -1759,6 +1766,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 #include <glob.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #endif
@@ -1882,6 +1890,7 @@ typedef struct mbi_entry {
 } mbi_entry;
 
 typedef struct mbi_directory {
+	int error;
 #ifdef _WIN32
 	HANDLE find;
 	WIN32_FIND_DATAA next;
@@ -1931,6 +1940,7 @@ typedef struct mbi_hash { uint64_t high, low; } mbi_hash;
 #else
 #define MBI_SEPARATORS "/"
 #endif
+#define MBI_PRIVATE_MODE 0600
 #define MBI_TEMPORARY ".merbit-"
 #define MBI_TEMPORARY_SECONDS 3600
 typedef struct mbi_piece {
@@ -2188,7 +2198,16 @@ static void mbi_condition_wake(mbi_condition *condition) {
 }
 
 static int mbi_thread_start(mbi_thread *thread, mbi_thread_run run, void *argument) {
-	return pthread_create(thread, NULL, run, argument) == 0;
+	static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+	sigset_t others, before;
+	size_t i;
+	int started;
+	(void)sigfillset(&others);
+	for (i = 0; i < sizeof own / sizeof own[0]; i++) { (void)sigdelset(&others, own[i]); }
+	(void)pthread_sigmask(SIG_SETMASK, &others, &before);
+	started = pthread_create(thread, NULL, run, argument) == 0;
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return started;
 }
 
 static void mbi_thread_join(mbi_thread thread) { (void)pthread_join(thread, NULL); }
@@ -2385,12 +2404,14 @@ static int mbi_link_replace(char *path, size_t size, size_t end) {
 
 static int mbi_directory_inspect(const char *path, size_t end, int create, struct stat *facts) {
 	char part[MBI_PATH_SIZE];
+	int error = 0;
 	memcpy(part, path, end);
 	part[end] = '\0';
 	if (lstat(part, facts) == 0) { return 0; }
 	if (errno != ENOENT || !create) { return errno; }
-	if (mkdir(part, 0700) == 0 && chmod(part, 0700) != 0) { return errno; }
-	return lstat(part, facts) == 0 ? 0 : errno;
+	if (mkdir(part, 0700) != 0) { error = errno; } else if (chmod(part, 0700) != 0) { return errno; }
+	if (lstat(part, facts) == 0) { return 0; }
+	return error != 0 ? error : errno;
 }
 
 static const char *mbi_directory_distrust(char *path, int create, int *error) {
@@ -2460,7 +2481,7 @@ static int mbi_file_open(const char *path, int *file, int64_t *size) {
 	struct stat facts;
 	int error = 0;
 	*size = 0;
-	*file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	do { *file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY); } while (*file < 0 && errno == EINTR);
 	if (*file < 0) { return errno; }
 	if (fstat(*file, &facts) != 0) { error = errno; } else if (S_ISDIR(facts.st_mode)) {
 		error = EISDIR;
@@ -2496,15 +2517,12 @@ static void mbi_file_touch(int file) { (void)futimens(file, NULL); }
 static void mbi_file_close(int file) { (void)close(file); }
 
 static int mbi_file_create(const char *path, int private_file, int *file) {
-	int error;
 	*file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, private_file ? 0600 : 0666);
-	error = *file < 0 ? errno : 0;
-	if (error == 0 && private_file && fchmod(*file, 0600) != 0) {
-		error = errno;
-		(void)close(*file);
-		(void)unlink(path);
-	}
-	return error;
+	return *file < 0 ? errno : 0;
+}
+
+static int mbi_file_permit(int file, int mode) {
+	return fchmod(file, (mode_t)mode) == 0 ? 0 : errno;
 }
 
 static int mbi_file_append(int file, uint64_t *length, const void *data, size_t size) {
@@ -2550,7 +2568,8 @@ static int mbi_links_follow(char *target, size_t size) {
 static int mbi_file_target(const char *path, char *target, size_t size, int *mode) {
 	struct stat facts;
 	const int exists = stat(path, &facts) == 0;
-	int error;
+	int error = exists ? 0 : errno;
+	if (!exists && error != ENOENT) { return error; }
 	*mode = exists ? (int)(facts.st_mode & 0777) : -1;
 	if (exists && !S_ISREG(facts.st_mode)) { return S_ISDIR(facts.st_mode) ? EISDIR : ENOTSUP; }
 	if ((size_t)snprintf(target, size, "%s", path) >= size) { return ENAMETOOLONG; }
@@ -2562,24 +2581,35 @@ static int mbi_file_target(const char *path, char *target, size_t size, int *mod
 	return error;
 }
 
-static void mbi_file_permit(int file, int mode) { (void)fchmod(file, (mode_t)mode); }
-
 static int mbi_directory_open(mbi_directory *directory, const char *path) {
+	directory->error = 0;
 	directory->stream = opendir(path);
 	return directory->stream == NULL ? errno : 0;
 }
 
+static void mbi_directory_note(mbi_directory *directory, int error) {
+	if (directory->error == 0 && error != ENOENT) { directory->error = error; }
+}
+
 static int mbi_directory_next(mbi_directory *directory, mbi_entry *entry) {
-	const struct dirent *next;
-	while ((next = readdir(directory->stream)) != NULL) {
-		const size_t length = strlen(next->d_name);
+	for (;;) {
+		const struct dirent *next;
+		size_t length;
 		struct stat facts;
 		struct timespec written;
-		if (length >= sizeof entry->name ||
-				fstatat(dirfd(directory->stream), next->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0 ||
-				!S_ISREG(facts.st_mode)) {
+		errno = 0;
+		next = readdir(directory->stream);
+		if (next == NULL) {
+			mbi_directory_note(directory, errno);
+			return 0;
+		}
+		length = strlen(next->d_name);
+		if (length >= sizeof entry->name) { continue; }
+		if (fstatat(dirfd(directory->stream), next->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+			mbi_directory_note(directory, errno);
 			continue;
 		}
+		if (!S_ISREG(facts.st_mode)) { continue; }
 #ifdef __APPLE__
 		written = facts.st_mtimespec;
 #else
@@ -2591,7 +2621,6 @@ static int mbi_directory_next(mbi_directory *directory, mbi_entry *entry) {
 				: written.tv_sec * INT64_C(1000000000) + written.tv_nsec;
 		return 1;
 	}
-	return 0;
 }
 
 static int mbi_directory_remove(mbi_directory *directory, const char *name) {
@@ -3022,10 +3051,14 @@ static int mbi_file_target(const char *path, char *target, size_t size, int *mod
 	return error;
 }
 
-static void mbi_file_permit(int file, int mode) { (void)file, (void)mode; }
+static int mbi_file_permit(int file, int mode) {
+	(void)file, (void)mode;
+	return 0;
+}
 
 static int mbi_directory_open(mbi_directory *directory, const char *path) {
 	char pattern[MBI_PATH_SIZE + 2];
+	directory->error = 0;
 	(void)snprintf(directory->path, sizeof directory->path, "%s", path);
 	(void)snprintf(pattern, sizeof pattern, "%s/*", directory->path);
 	directory->find = FindFirstFileA(pattern, &directory->next);
@@ -3037,6 +3070,9 @@ static int mbi_directory_next(mbi_directory *directory, mbi_entry *entry) {
 	while (directory->more) {
 		const WIN32_FIND_DATAA next = directory->next;
 		directory->more = FindNextFileA(directory->find, &directory->next);
+		if (!directory->more && GetLastError() != ERROR_NO_MORE_FILES) {
+			directory->error = mbi_windows_error();
+		}
 		if ((next.dwFileAttributes & MBI_NOT_REGULAR) == 0 &&
 				strlen(next.cFileName) < sizeof entry->name) {
 			(void)strcpy(entry->name, next.cFileName);
@@ -3530,6 +3566,10 @@ static int mbi_temporary_create(const char *directory, char *path, size_t size, 
 		}
 		error = mbi_file_create(path, 1, file);
 	}
+	if (error == 0) {
+		error = mbi_file_permit(*file, MBI_PRIVATE_MODE);
+		return error == 0 ? 0 : mbi_file_end(*file, path, path, error);
+	}
 	return error;
 }
 
@@ -3623,7 +3663,7 @@ static int mbi_replacement_write(void *user, const void *data, size_t size) {
 	return errno != 0 ? -1 : 0;
 }
 
-static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
+static int mbi_replacement_begin(mbi_replacement *r, const char *path, int private_file) {
 	size_t folder;
 	int attempt, mode = -1, error = mbi_file_target(path, r->target, sizeof r->target, &mode);
 	if (error != 0) { return error; }
@@ -3637,9 +3677,13 @@ static int mbi_replacement_begin(mbi_replacement *r, const char *path) {
 				(unsigned long)(mbi_now() % 1000000000), (void *)r) >= sizeof r->temporary) {
 			return ENAMETOOLONG;
 		}
-		error = mbi_file_create(r->temporary, 0, &r->file);
+		error = mbi_file_create(r->temporary, private_file || mode >= 0, &r->file);
 	}
-	if (error == 0 && mode >= 0) { mbi_file_permit(r->file, mode); }
+	if (error == 0 && private_file) {
+		error = mbi_file_permit(r->file, MBI_PRIVATE_MODE);
+		return error == 0 ? 0 : mbi_file_end(r->file, r->temporary, r->target, error);
+	}
+	if (error == 0 && mode >= 0) { (void)mbi_file_permit(r->file, mode); }
 	return error;
 }
 
@@ -3681,7 +3725,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "d9fe193e7e435f266bc9db5b45bc2c30f47f963fd8a60b788c6788df40715011"
+#define MBI_KERNEL_HASH "c27f7ebc942a16743b0f732b44f6dc69c3076ba50a88024f881fb25e08fc228f"
 
 typedef struct mbi_source {
 	const char *name;
@@ -4093,10 +4137,21 @@ static int mbi_nvrtc_architecture(const mbi_nvrtc *nvrtc, int capability) {
 	return best;
 }
 
+static const char *mbi_text_end(const char *text, size_t most) {
+	const size_t length = strlen(text);
+	if (length <= most) { return text; }
+	text += length - most;
+	while ((*text & 0xC0) == 0x80) { text++; }
+	return text;
+}
+
 static int mbi_nvrtc_refuse(mbi_nvrtc_search *search, const char *path, const char *why) {
-	(void)snprintf(search->refused, sizeof search->refused, "%s%s%s", path != NULL ? path : "",
-			path != NULL ? ": " : "", why);
-	mbi_log(search->context, "NVRTC refused: %s", search->refused);
+	const char *colon = path != NULL ? ": " : "", *reason = path != NULL ? why : "";
+	const char *place = path != NULL ? path : why;
+	const char *end = mbi_text_end(place, sizeof search->refused - sizeof "...: " - strlen(reason));
+	(void)snprintf(search->refused, sizeof search->refused, "%s%s%s%s", end > place ? "..." : "",
+			end, colon, reason);
+	mbi_log(search->context, "NVRTC refused: %s%s%s", place, colon, reason);
 	mbi_nvrtc_close(&search->context->device.nvrtc);
 	return 0;
 }
@@ -4438,6 +4493,10 @@ static void mbi_cache_drop(merbit_context *context, const char *key, size_t key_
 	if (error != 0) { mbi_cache_error(context, "remove", path, error); }
 }
 
+static int mbi_cache_flawed(int error) {
+	return error == EFBIG || error == EINVAL || error == ELOOP || error == ENXIO;
+}
+
 static int mbi_cache_load(merbit_context *context, const char *key, size_t key_size,
 		void **image, size_t *size) {
 	const size_t image_at = sizeof(mbi_cache_head) + key_size;
@@ -4465,9 +4524,7 @@ static int mbi_cache_load(merbit_context *context, const char *key, size_t key_s
 	if (error != 0 && error != ENOENT) {
 		mbi_cache_error(context, "read", path, error);
 	} else if (error == 0) { mbi_cache_error(context, "trust the contents of", path, EINVAL); }
-	if (error == 0 || error == EFBIG || error == EINVAL || error == ELOOP || error == ENXIO) {
-		mbi_cache_drop(context, key, key_size);
-	}
+	if (error == 0 || mbi_cache_flawed(error)) { mbi_cache_drop(context, key, key_size); }
 	return 0;
 }
 
@@ -4579,43 +4636,70 @@ static int mbi_pack_append(mbi_pack *pack, const void *data, size_t size) {
 	return 1;
 }
 
-static int mbi_pack_collect(void *user, const char *path) {
-	mbi_pack *pack = (mbi_pack *)user;
+static merbit_status mbi_pack_collect(mbi_pack *pack, const char *path) {
 	merbit_context *context = pack->context;
 	void *entry = NULL;
 	size_t size = 0;
-	int stop = 0;
-	if (mbi_private_read(context, path, MBI_CACHE_LARGEST, 0, &entry, &size) == ENOMEM) {
-		pack->status = mbi_fail(context, MERBIT_OUT_OF_MEMORY, "no memory to read %.300s", path);
-		return 1;
+	const int error = mbi_private_read(context, path, MBI_CACHE_LARGEST, 0, &entry, &size);
+	if (error != 0 && error != ENOENT && !mbi_cache_flawed(error)) {
+		return mbi_fail(context, error == ENOMEM ? MERBIT_OUT_OF_MEMORY : MERBIT_IO_ERROR,
+				"cannot read %.300s: %s", path, strerror(error));
 	}
 	if (size > 0 && mbi_pack_entry((const char *)entry, size) == size &&
 			mbi_pack_own((const char *)entry)) {
-		stop = !mbi_pack_append(pack, entry, size);
+		(void)mbi_pack_append(pack, entry, size);
 	}
 	mbi_release(context, entry);
-	return stop;
+	return pack->status;
+}
+
+static int mbi_pack_compare(const void *left, const void *right) {
+	return strcmp(((const mbi_entry *)left)->name, ((const mbi_entry *)right)->name);
+}
+
+static int mbi_pack_list(merbit_context *context, mbi_entry **files, size_t *count) {
+	mbi_directory directory;
+	int error = mbi_directory_open(&directory, context->cache.directory);
+	if (error != 0) { return error; }
+	error = mbi_directory_list(context, &directory, MBI_CACHE_SUFFIX, files, count);
+	error = error == 0 ? directory.error : error;
+	mbi_directory_close(&directory);
+	if (*count > 0) { qsort(*files, *count, sizeof **files, mbi_pack_compare); }
+	return error;
+}
+
+static merbit_status mbi_pack_collect_all(mbi_pack *pack) {
+	merbit_context *context = pack->context;
+	char path[MBI_PATH_SIZE + sizeof(((mbi_entry *)0)->name)];
+	mbi_entry *files = NULL;
+	size_t count = 0, i;
+	const int error = mbi_pack_list(context, &files, &count);
+	if (error != 0) {
+		pack->status = mbi_fail(context, error == ENOMEM ? MERBIT_OUT_OF_MEMORY : MERBIT_IO_ERROR,
+				"cannot list the cubin cache %.300s: %s", context->cache.directory, strerror(error));
+	}
+	for (i = 0; i < count && pack->status == MERBIT_OK; i++) {
+		(void)snprintf(path, sizeof path, "%s/%s", context->cache.directory, files[i].name);
+		pack->status = mbi_pack_collect(pack, path);
+	}
+	mbi_release(context, files);
+	return pack->status;
 }
 
 static merbit_status mbi_pack_fill(mbi_pack *pack) {
 	merbit_context *context = pack->context;
 	const mbi_nvrtc *nvrtc = &context->device.nvrtc;
-	char pattern[2 * MBI_PATH_SIZE], key[192];
+	char key[192];
 	mbi_pack_head head;
 	mbi_cache_head sealed;
-	size_t length;
 	int note[2];
 	note[0] = nvrtc->version;
 	note[1] = mbi_nvrtc_architecture(nvrtc, context->device.compute_capability);
 	mbi_pack_note(context, key, sizeof key);
 	sealed = mbi_cache_seal(key, strlen(key), note, sizeof note);
-	length = mbi_pattern_of(context->cache.directory, pattern, MBI_PATH_SIZE);
-	(void)snprintf(pattern + length, sizeof pattern - length, "/*" MBI_CACHE_SUFFIX);
 	memset(&head, 0, sizeof head);
-	if (mbi_pack_append(pack, &head, sizeof head)) {
-		(void)mbi_files_matching(pattern, mbi_pack_collect, pack);
-	}
-	MBI_TRY(pack->status);
+	if (!mbi_pack_append(pack, &head, sizeof head)) { return pack->status; }
+	MBI_TRY(mbi_pack_collect_all(pack));
 	if (pack->size == sizeof head) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"the cubin cache %.300s is empty; make the plans that the other machine "
@@ -4631,18 +4715,18 @@ static merbit_status mbi_pack_fill(mbi_pack *pack) {
 }
 
 static merbit_status mbi_pack_write(const mbi_pack *pack, const char *path) {
-	const char *slash = strrchr(path, '/');
-	const int folder = slash != NULL ? (int)(slash - path) + 1 : 0;
-	char directory[MBI_PATH_SIZE];
-	mbi_piece piece;
-	int error = ENAMETOOLONG;
-	piece.data = pack->data;
-	piece.size = pack->size;
-	if ((size_t)snprintf(directory, sizeof directory, "%.*s.", folder, path) < sizeof directory) {
-		error = mbi_private_write(directory, path + folder, &piece, 1);
+	mbi_replacement replacement;
+	int error = mbi_replacement_begin(&replacement, path, 1);
+	if (error == ENOTSUP) {
+		return mbi_fail(pack->context, MERBIT_IO_ERROR,
+				"%.300s is not a regular file; name one, or a file that does not exist yet", path);
 	}
-	return error == 0 ? MERBIT_OK
-			: mbi_fail(pack->context, MERBIT_IO_ERROR, "cannot write %.300s: %s", path, strerror(error));
+	if (error == 0) {
+		error = mbi_file_append(replacement.file, &replacement.length, pack->data, pack->size);
+		error = mbi_replacement_end(&replacement, error);
+	}
+	return error == 0 ? MERBIT_OK : mbi_fail(pack->context, MERBIT_IO_ERROR,
+			"cannot write %.300s, or a file beside it: %s", path, strerror(error));
 }
 
 MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char *path) {
@@ -4771,6 +4855,9 @@ static int mbi_device_fatal(mbi_curesult result) {
 	case 717:
 	case 718:
 	case 719:
+	case 721:
+	case 810:
+	case 911:
 	case 999:
 		return 1;
 	default:
@@ -5978,7 +6065,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sums[0] += value * mbk_load(a.x + column);\n});\n}\n#pragma unroll\n"
 "for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nif (top + r < a.block) {\n"
 "const double all = mbk_amg_sum(sums[r], a.lanes);\nsum = at.lane == r ? all : sum;\n}\n}\n"
-"if (owns) {\nsum = mbk_amg_root(inverse) * sum * factor - beta * u;\na.w[row] = sum;\n"
+"if (owns) {\nsum = inverse < 0 ? -sum : sum;\n"
+"sum = mbk_amg_root(inverse) * sum * factor - beta * u;\na.w[row] = sum;\n"
 "dot += sum * v * factor;\n}\n}\n}\ndot = mbk_amg_block_sum(dot, (double *)shared);\n"
 "if (mbk_thread() == 0) {\na.dots[mbk_block()] = dot;\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -6646,12 +6734,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "m->state.scalar[MBI_EIGEN_CHECK] += 1;\n}\nMBS_STEP(eigen_check, 3, 0, MBS_ALWAYS)\n\n\n"
 "MBS_NOTHING_BEFORE(power_measure)\nMBS_ELEMENT(power_measure) {\n"
 "const double w = MBS_LOAD(MBI_AT_W);\n(void)c;\nsums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w;\n"
-"sums[1] += w * w;\n}\nMBS_AFTER(power_measure) {\nmbi_solve_state *s = &m->state;\n(void)c;\n"
-"s->scalar[MBI_POWER_VALUE] = sums[0];\ns->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);\n"
-"s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];\n}\n",
-"MBS_STEP(power_measure, 2, 0, MBS_RUNNING)\n\n\nMBS_BEFORE(power_normalise) {\n"
-"const double length = c->scalar[MBI_POWER_LENGTH];\n"
-"return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);\n}\n"
+"sums[1] += w * w;\nMBS_GREATER(sums[2], MBS_SIZE(w));\n}\nMBS_AFTER(power_measure) {\n"
+"mbi_solve_state *s = &m->state;\n(void)c;\ns->scalar[MBI_POWER_VALUE] = sums[0];\n"
+"s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);\ns->scalar[MBI_POWER_MOST] = sums[2];\n",
+"s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];\n}\n"
+"MBS_STEP(power_measure, 2, 1, MBS_RUNNING)\n\n\n\nMBS_BEFORE(power_normalise) {\n"
+"const double length = c->scalar[MBI_POWER_LENGTH];\nreturn length > 0 && length - length == 0\n"
+"? 0\n: mbi_solve_broken(c, MBI_WHY_ZERO,\nlength == 0 ? c->scalar[MBI_POWER_MOST] : length);\n}\n"
 "MBS_ELEMENT(power_normalise) {\nconst double w = MBS_LOAD(MBI_AT_W);\n"
 "const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U);\nsums[0] += r * r;\n"
 "MBS_STORE(MBI_ARNOLDI_U, w / c->scalar[MBI_POWER_LENGTH]);\n}\nMBS_AFTER(power_normalise) {\n"
@@ -6673,8 +6762,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBI_SMALL_COLUMN 7\n\n\n#define MBI_EIGEN_KEEP 9\n#define MBI_EIGEN_S 10\n"
 "#define MBI_LANCZOS_FRESH 10\n#define MBI_EIGEN_FROM 6\n#define MBI_EIGEN_TO 7\n"
 "#define MBI_EIGEN_NEXT 8\n#define MBI_EIGEN_CHECK 9\n#define MBI_POWER_VALUE 0\n"
-"#define MBI_POWER_LENGTH 1\n#define MBI_WHY_ZERO 18\n\n\n#define MBI_GMRES_STALLED 0.9999\n"
-"#define MBI_GMRES_PATIENCE 3\n\n#define MBI_WHY_SINGULAR \\\n16\n#define MBI_WHY_STALLED 17\n\n"
+"#define MBI_POWER_LENGTH 1\n#define MBI_POWER_MOST 2\n#define MBI_WHY_ZERO 18\n\n\n"
+"#define MBI_GMRES_STALLED 0.9999\n#define MBI_GMRES_PATIENCE 3\n\n#define MBI_WHY_SINGULAR \\\n"
+"16\n#define MBI_WHY_STALLED 17\n\n"
 "MBS_FUNCTION double *mbi_small(const mbi_solve_vectors *v, int part) {\n"
 "return (double *)v->at[MBI_ARNOLDI_SMALL] + (long long)part * (v->basis + 1);\n}\n\n\n"
 "MBS_FUNCTION void mbi_arnoldi_begin(mbi_solve_state *s, double length) {\n"
@@ -10690,6 +10780,19 @@ static merbit_status mbi_program_compile(merbit_context *context, const char *ma
 	return status;
 }
 
+static int mbi_image_refused(mbi_curesult result) {
+	switch (result) {
+	case 200:
+	case 209:
+	case 218:
+	case 222:
+	case 300:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 static merbit_status mbi_unit_load_cached(mbi_unit *unit) {
 	merbit_context *context = unit->context;
 	void *image;
@@ -10700,7 +10803,7 @@ static merbit_status mbi_unit_load_cached(mbi_unit *unit) {
 	mbi_release(context, image);
 	if (result == 0) { return MERBIT_OK; }
 	unit->part->module = NULL;
-	if (result == MBI_CUDA_OUT_OF_MEMORY || mbi_device_fatal(result)) {
+	if (!mbi_image_refused(result)) {
 		return mbi_device_check(context, result, "cuModuleLoadData", "loading a cached program");
 	}
 	mbi_log(context, "the driver refuses a cached program (CUDA error %d): compiling it anew",
@@ -16241,6 +16344,29 @@ MERBIT_API merbit_status merbit_matrix_write_stream(merbit_context *context,
 	return mbi_mm_write(&out, view);
 }
 
+static merbit_status mbi_mm_fail_begin(merbit_context *context, mbi_replacement *r,
+		const char *path, int error) {
+	if (error == ENOTSUP) {
+		return mbi_fail(context, MERBIT_IO_ERROR,
+				"%.300s is not a regular file; write to it by merbit_matrix_write_stream", path);
+	}
+	if (error == ENOENT && path[0] != '\0') {
+		char *name = strrchr(r->target, '/');
+		const char *folder = name == NULL ? "." : name == r->target ? "/" : r->target;
+		mbi_directory directory;
+		int opened;
+		if (name != NULL) { *name = '\0'; }
+		opened = mbi_directory_open(&directory, folder);
+		if (opened == 0) { mbi_directory_close(&directory); }
+		if (opened == ENOENT) {
+			return mbi_fail(context, MERBIT_IO_ERROR,
+					"cannot write %.200s: the folder %.200s does not exist; create it first", path, folder);
+		}
+	}
+	return mbi_fail(context, MERBIT_IO_ERROR, "cannot write %.300s, or a file beside it: %s",
+			path, strerror(error));
+}
+
 MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 		const merbit_view *view, const char *path) {
 	mbi_mm_output out;
@@ -16248,22 +16374,8 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 	int error;
 	merbit_status status;
 	MBI_TRY(mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL));
-	error = mbi_replacement_begin(&replacement, path);
-	if (error == ENOTSUP) {
-		return mbi_fail(context, MERBIT_IO_ERROR,
-				"%.300s is not a regular file; write to it by merbit_matrix_write_stream", path);
-	}
-	if (error == ENOENT && path[0] != '\0') {
-		const char *name = strrchr(replacement.target, '/');
-		return mbi_fail(context, MERBIT_IO_ERROR,
-				"cannot write %.200s: the folder %.*s does not exist; create it first",
-				path, name != NULL ? (int)(name - replacement.target) : 1,
-				name != NULL ? replacement.target : ".");
-	}
-	if (error != 0) {
-		return mbi_fail(context, MERBIT_IO_ERROR, "cannot write %.300s, or a file beside it: %s",
-				path, strerror(error));
-	}
+	error = mbi_replacement_begin(&replacement, path, 0);
+	if (error != 0) { return mbi_mm_fail_begin(context, &replacement, path, error); }
 	memset(&out, 0, sizeof out);
 	out.context = context;
 	out.path = path;
@@ -16947,12 +17059,16 @@ static merbit_status mbi_types_check_method(merbit_context *context, merbit_type
 			method->identifier, mbi_type_text(type, desc->vector_type));
 }
 
-static merbit_status mbi_types_check_address(merbit_context *context, const char *what,
-		merbit_type type, const void *address) {
-	const size_t size = mbi_type_size(type);
+static merbit_status mbi_size_check_address(merbit_context *context, const char *what,
+		size_t size, const void *address) {
 	return (uintptr_t)address % size == 0 ? MERBIT_OK : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 			"%s at %p does not begin at a multiple of %zu bytes, its elements' size",
 			what, address, size);
+}
+
+static merbit_status mbi_types_check_address(merbit_context *context, const char *what,
+		merbit_type type, const void *address) {
+	return mbi_size_check_address(context, what, mbi_type_size(type), address);
 }
 
 /* ==== >>spmv/shared/semiring.c  semirings: checks, preamble of kernels ==== */
@@ -19666,6 +19782,10 @@ static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view 
 					"GPU; give device pointers, or MERBIT_MEMORY_HOST", arrays[i]);
 		}
 	}
+	MBI_TRY(mbi_size_check_address(context, "view.row_ptr", mbi_index_bytes(view->offset_type),
+			view->row_ptr));
+	MBI_TRY(mbi_size_check_address(context, "view.col_ind", mbi_index_bytes(view->index_type),
+			view->col_ind));
 	MBI_TRY(mbi_types_check_address(context, "view.values", view->value_type, view->values));
 	csr->row_ptr = mbi_device_address(view->row_ptr);
 	csr->col_ind = mbi_device_address(view->col_ind);
@@ -28370,14 +28490,19 @@ static merbit_status mbi_plan_check_memory(merbit_context *context, merbit_memor
 			"MERBIT_MEMORY_HOST or MERBIT_MEMORY_DEVICE", (int)memory);
 }
 
-MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
+static const merbit_view *mbi_plan_given(const merbit_plan *plan) {
+	return mbi_plan_is_symmetric(plan) ? &plan->symmetric.view : &plan->given;
+}
+
+static merbit_memory mbi_plan_place(const merbit_plan *plan, merbit_memory memory) {
+	const merbit_view *view = mbi_plan_given(plan);
+	return memory != MERBIT_MEMORY_DEFAULT ? memory
+			: view->memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+}
+
+static merbit_status mbi_plan_check_values(const merbit_plan *plan, const void *values,
 		merbit_memory memory) {
-	const merbit_view *view;
-	mbi_new_values fresh;
-	mbi_program_times times;
-	merbit_status status;
-	if (plan == NULL) { return MERBIT_INVALID_ARGUMENT; }
-	view = mbi_plan_is_symmetric(plan) ? &plan->symmetric.view : &plan->given;
+	const merbit_view *view = mbi_plan_given(plan);
 	if (view->values == NULL) {
 		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
 				"the plan is for a pattern of ones; make a plan from a view with values");
@@ -28387,18 +28512,25 @@ MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void
 				"the new values are NULL; give %" PRId64 " of them", mbi_view_values(view));
 	}
 	MBI_TRY(mbi_plan_check_memory(plan->context, memory));
-	if (memory == MERBIT_MEMORY_DEFAULT) {
-		memory = view->memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
-	}
-	if (memory == MERBIT_MEMORY_DEVICE && plan->side == MERBIT_SIDE_CPU) {
-		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-				"`memory` says that the new values are in device memory, but the plan is "
-				"for the CPU; give an array in host memory and MERBIT_MEMORY_HOST");
-	}
+	return mbi_plan_place(plan, memory) == MERBIT_MEMORY_DEVICE && plan->side == MERBIT_SIDE_CPU
+			? mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
+			"`memory` says that the new values are in device memory, but the plan "
+			"is for the CPU; give an array in host memory and MERBIT_MEMORY_HOST") : MERBIT_OK;
+}
+
+MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,
+		merbit_memory memory) {
+	const merbit_view *view;
+	mbi_new_values fresh;
+	mbi_program_times times;
+	merbit_status status;
+	if (plan == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	view = mbi_plan_given(plan);
+	MBI_TRY(mbi_plan_check_values(plan, values, memory));
 	if (view->nnz == 0) { return MERBIT_OK; }
 	memset(&fresh, 0, sizeof fresh);
 	fresh.values = values;
-	fresh.memory = memory;
+	fresh.memory = mbi_plan_place(plan, memory);
 	fresh.count = mbi_view_values(view);
 	times = plan->times;
 	status = mbi_stages_map_values(plan, &fresh);
@@ -29049,6 +29181,8 @@ static merbit_status mbi_spmm_run(merbit_plan *plan, merbit_workspace *workspace
 	const int single = plan->type == MERBIT_F32;
 	int reads_y;
 	if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+		MBI_TRY(mbi_types_check_address(plan->context, "alpha", plan->type, alpha));
+		MBI_TRY(mbi_types_check_address(plan->context, "beta", plan->type, beta));
 		return mbi_spmm_cuda(plan, workspace, &alpha, x, x_layout, &beta, y, y_layout, beta != NULL,
 				stream);
 	}
@@ -29350,6 +29484,7 @@ MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
 #define MBI_EIGEN_CHECK 9
 #define MBI_POWER_VALUE 0
 #define MBI_POWER_LENGTH 1
+#define MBI_POWER_MOST 2
 #define MBI_WHY_ZERO 18
 
 #define MBI_GMRES_STALLED 0.9999
@@ -29662,6 +29797,7 @@ struct merbit_solver {
 	double started;
 	int inner_iterations;
 	int rhs_scale;
+	double x_lost;
 };
 
 #define MBI_RECORDED_LOOP 4
@@ -30139,7 +30275,6 @@ static merbit_status mbi_precondition_renew(merbit_preconditioner *p, const merb
 
 #define MBI_SCALE_RANGE 200
 #define MBI_SCALE_RANGE_F32 50
-#define MBI_SCALE_FULL_PRECISION 1e6
 
 MBI_NOINLINE static int mbi_scale_is_extreme(double size, int reach) {
 	return size > ldexp(1, reach) || (size > 0 && size < ldexp(1, -reach));
@@ -30151,42 +30286,51 @@ static int mbi_scale_rhs_needed(const merbit_solver *solver, const mbi_solve_sta
 			: MBI_SCALE_RANGE);
 }
 
-static void mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
+static double mbi_scale_numbers(merbit_type type, const void *from, int64_t count, int exponent,
 		void *to) {
+	double lost = 0;
 	int64_t k;
 	for (k = 0; k < count; k++) {
+		const double number =
+				type == MERBIT_F32 ? (double)((const float *)from)[k] : ((const double *)from)[k];
+		double scaled = ldexp(number, exponent);
 		if (type == MERBIT_F32) {
-			((float *)to)[k] = (float)ldexp((double)((const float *)from)[k], exponent);
-		} else { ((double *)to)[k] = ldexp(((const double *)from)[k], exponent); }
+			((float *)to)[k] = (float)scaled;
+			scaled = (double)(float)scaled;
+		} else { ((double *)to)[k] = scaled; }
+		if (fabs(number) > lost && ldexp(scaled, -exponent) != number) { lost = fabs(number); }
 	}
+	return lost;
 }
 
-static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
+static merbit_status mbi_scale_slot(merbit_solver *solver, int slot, int exponent, double *lost) {
 	const size_t bytes = mbi_solve_bytes(solver);
 	void *copy = NULL;
 	merbit_status status;
+	*lost = 0;
 	if (exponent == 0) { return MERBIT_OK; }
 	MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
 			"a scaled vector", &copy));
 	status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
 	if (status == MERBIT_OK) {
-		mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
+		*lost = mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
 		status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);
 	}
 	mbi_release(solver->context, copy);
 	return status;
 }
 
+static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
+	double lost;
+	return mbi_scale_slot(solver, slot, exponent, &lost);
+}
+
 static int mbi_scale_of_x(const merbit_solver *solver) {
 	return solver->scale - solver->rhs_scale;
 }
 
-static int mbi_scale_x_out_of_range(const merbit_solver *solver, double x_most) {
-	const int single = solver->type == MERBIT_F32;
-	const double least = MBI_SCALE_FULL_PRECISION * (single ? FLT_MIN : DBL_MIN);
-	const double size = ldexp(x_most, mbi_scale_of_x(solver));
-	return mbi_scale_of_x(solver) != 0 && x_most > 0 && x_most <= DBL_MAX &&
-			(size < least || size > (single ? FLT_MAX : DBL_MAX));
+static merbit_status mbi_scale_x_back(merbit_solver *solver, double *lost) {
+	return mbi_scale_slot(solver, MBI_AT_X, mbi_scale_of_x(solver), lost);
 }
 
 static int mbi_scale_narrow(const merbit_solver *solver) {
@@ -30231,6 +30375,7 @@ static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
 			(memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
 	const int64_t count = mbi_view_values(&solver->view);
 	const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
+	int exponent;
 	*scaled = NULL;
 	if (solver->scaled == NULL) {
 		MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
@@ -30239,17 +30384,20 @@ static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
 		MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
 		values = solver->scaled;
 	}
-	solver->scale = mbi_scale_exponent(solver, values, count);
-	if (solver->scale == 0) { return MERBIT_OK; }
-	mbi_scale_numbers(solver->type, values, count, solver->scale, solver->scaled);
-	*scaled = solver->scaled;
+	exponent = mbi_scale_exponent(solver, values, count);
+	if (exponent == 0) {
+		solver->scale = 0;
+		return MERBIT_OK;
+	}
+	(void)mbi_scale_numbers(solver->type, values, count, exponent, solver->scaled);
 	if (there) {
 		if (solver->scaled_there == 0) {
 			MBI_TRY(mbi_device_allocate(context, bytes, "scaled values", &solver->scaled_there));
 		}
 		MBI_TRY(mbi_device_upload(context, solver->scaled_there, solver->scaled, bytes));
-		*scaled = mbi_device_pointer(solver->scaled_there);
 	}
+	*scaled = there ? mbi_device_pointer(solver->scaled_there) : solver->scaled;
+	solver->scale = exponent;
 	return MERBIT_OK;
 }
 
@@ -31115,12 +31263,15 @@ static int mbi_gmres_ended(const mbi_solve_state *state) {
 	return state->why == MBI_WHY_SINGULAR || state->why == MBI_WHY_STALLED;
 }
 
-static void mbi_gmres_describe_stop(const mbi_solve_state *state, char *text, size_t size) {
+static void mbi_gmres_describe_stop(const merbit_solver *solver,
+		const mbi_solve_state *state, char *text, size_t size) {
+	const int plain = solver->v.pre == MBI_PRE_NONE;
 	if (state->why == MBI_WHY_SINGULAR) {
 		(void)snprintf(text, size,
-				"A maps the %d vectors of iteration %d's basis into their own span, and no "
-				"combination of them solves the system: the matrix is singular",
-				(int)state->value, state->iterations);
+				"A%s maps the %d vectors of iteration %d's basis into their own span, and no "
+				"combination of them solves the system: the matrix%s is singular",
+				plain ? "" : " M^-1", (int)state->value, state->iterations,
+				plain ? "" : " or the preconditioner");
 	} else {
 		(void)snprintf(text, size, "||r|| did not fall in the last %d cycles of %d iterations: raise "
 				"solver_desc.restart, or take a preconditioner", MBI_GMRES_PATIENCE, (int)state->value);
@@ -31436,13 +31587,16 @@ static void mbi_solve_note_history(merbit_solver *solver) {
 	solver->history_count = last;
 }
 
+static merbit_status mbi_solve_read_residual(merbit_solver *solver, int x_zero) {
+	MBI_TRY(mbi_solve_residual(solver, x_zero));
+	if (!mbi_solve_on_gpu(solver)) { return MERBIT_OK; }
+	solver->synchronizations++;
+	return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
+}
+
 static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
-	if (mbi_solve_on_gpu(solver)) {
-		solver->synchronizations++;
-		MBI_TRY(mbi_solve_residual(solver, 0));
-		MBI_TRY(mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen));
-	} else if (solver->memory->state.stop != MBI_SOLVE_RUNNING) {
-		MBI_TRY(mbi_solve_residual(solver, 0));
+	if (mbi_solve_on_gpu(solver) || solver->memory->state.stop != MBI_SOLVE_RUNNING) {
+		MBI_TRY(mbi_solve_read_residual(solver, 0));
 	}
 	if (!mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)) {
 		mbi_solve_note_history(solver);
@@ -31603,13 +31757,15 @@ static void mbi_solve_describe_stop(const merbit_solver *solver,
 	char broken[240] = "";
 	if (mbi_gmres_ended(state) &&
 			(result->stop == MERBIT_STOP_STAGNATED || result->stop == MERBIT_STOP_BREAKDOWN)) {
-		mbi_gmres_describe_stop(state, text, size);
+		mbi_gmres_describe_stop(solver, state, text, size);
 		return;
 	}
 	switch (result->stop) {
 	case MERBIT_STOP_CONVERGED:
 		if (state->b_most == 0) {
-			(void)snprintf(text, size, "b is zero, and so is x");
+			(void)snprintf(text, size, "b%s is zero, and so is x",
+					solver->precondition != NULL && solver->precondition->desc.singular ? " without its mean"
+					: "");
 			return;
 		}
 		(void)snprintf(text, size, "||b - A x|| / ||b|| = %.3g is at most the tolerance %.3g",
@@ -31642,9 +31798,9 @@ static void mbi_solve_describe_stop(const merbit_solver *solver,
 				result->restarts > 0 ? "; restarts did not help" : "");
 		return;
 	default:
-		if (mbi_scale_x_out_of_range(solver, state->x_most)) {
+		if (solver->x_lost > 0) {
 			(void)snprintf(text, size, "x has entries near 2^%d, which %s does not hold: scale A or b",
-					ilogb(state->x_most) + mbi_scale_of_x(solver),
+					ilogb(solver->x_lost) + mbi_scale_of_x(solver),
 					solver->type == MERBIT_F32 ? "f32" : "f64");
 			return;
 		}
@@ -31795,13 +31951,6 @@ static void mbi_refine_layout(merbit_solver *solver) {
 	solver->v.at[MBI_REFINE_X] = solver->inner->v.at[MBI_AT_X];
 }
 
-static merbit_status mbi_refine_residual(merbit_solver *solver, int x_zero) {
-	MBI_TRY(mbi_solve_residual(solver, x_zero));
-	if (!mbi_solve_on_gpu(solver)) { return MERBIT_OK; }
-	solver->synchronizations++;
-	return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
-}
-
 static int mbi_refine_decide(merbit_solver *solver, double last) {
 	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
 	const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
@@ -31837,6 +31986,7 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch 
 	const double left = 0.5 * solver->desc.tolerance / ratio;
 	const int first = solver->inner_iterations;
 	const int entries = solver->history_size > first ? solver->history_size - first : 0;
+	const mbi_solve_state *iterated = &mbi_solve_checked(inner)->state;
 	int ended = MBI_SOLVE_ON, done, k;
 	MBI_TRY(mbi_solve_step(solver, MBI_REFINE_DOWN));
 	mbi_solver_reset(inner, entries > 0 ? solver->history + first : NULL, entries);
@@ -31846,9 +31996,10 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch 
 	inner->desc.progress_user = watch;
 	MBI_TRY(mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner)));
 	MBI_TRY(mbi_solve_loop(inner, 1, &ended));
-	done = mbi_solve_checked(inner)->state.iterations;
+	done = iterated->iterations;
 	for (k = 0; k <= done && k < entries; k++) { solver->history[first + k] *= ratio; }
 	solver->inner_iterations += done;
+	solver->restarts += inner->restarts + mbi_gmres_restarts(inner, iterated);
 	solver->synchronizations += inner->synchronizations;
 	if (ended == MERBIT_STOP_NOT_FINITE || (ended == MERBIT_STOP_BREAKDOWN && done == 0)) {
 		*stop = ended;
@@ -31863,7 +32014,7 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
 	solver->inner_iterations = 0;
 	*stop = MBI_SOLVE_ON;
 	MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, 0));
-	MBI_TRY(mbi_refine_residual(solver, x_zero));
+	MBI_TRY(mbi_solve_read_residual(solver, x_zero));
 	for (;;) {
 		const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
 		if (mbi_scale_rhs_needed(solver, state)) {
@@ -31879,7 +32030,7 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
 		solver->restarts += last > 0;
 		last = state->ww;
 		MBI_TRY(mbi_refine_correct(solver, &watch, stop));
-		MBI_TRY(mbi_refine_residual(solver, 0));
+		MBI_TRY(mbi_solve_read_residual(solver, 0));
 		if (*stop != MBI_SOLVE_ON) { return MERBIT_OK; }
 	}
 }
@@ -32509,8 +32660,8 @@ static merbit_status mbi_solver_make(merbit_solver *solver) {
 	if (status == MERBIT_OK && solver->method->iterate != NULL &&
 			mbi_solver_makes_object(&solver->desc)) {
 		const merbit_preconditioner_desc own = mbi_solver_object(&solver->desc, solver->side);
-		status =
-				mbi_precondition_create(solver->context, &solver->view, &own, NULL, &solver->precondition);
+		status = mbi_precondition_create(solver->context, &solver->view, &own, NULL,
+				&solver->precondition);
 	}
 	return status == MERBIT_OK && solver->desc.vectors > 1 && solver->n > 0
 			? mbi_solver_make_many(solver) : status;
@@ -32704,6 +32855,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 	char reason[2];
 	merbit_status renewed, status;
 	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
+	if (!solver->planless) { MBI_TRY(mbi_plan_check_values(solver->plan, values, memory)); }
 	solver->scale = 0;
 	renewed = mbi_solver_set_values(solver, values, memory);
 	if (!mbi_scale_matrix_needed(solver, renewed)) { return renewed; }
@@ -34196,7 +34348,7 @@ static void mbi_lambda_multiply(void *argument, int chunk) {
 		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
 			sum += a->values[k] * e->x[a->col_ind[k]];
 		}
-		e->w[row] = e->root[row] * sum - e->beta * e->u[row];
+		e->w[row] = copysign(e->root[row], e->level->inverse[row]) * sum - e->beta * e->u[row];
 		dot += e->w[row] * e->v[row];
 	}
 	e->parts[chunk] = dot;
@@ -34222,13 +34374,14 @@ MBI_NOINLINE static double mbi_lambda_run(merbit_context *context, mbi_lambda *e
 }
 
 static double mbi_amg_largest(const double *alpha, const double *beta, int steps, double most) {
-	double t[3 * MBI_LAMBDA_STEPS];
+	double t[3 * MBI_LAMBDA_STEPS], value;
 	int i;
 	for (i = 0; i < steps; i++) {
 		t[3 * i] = alpha[i];
 		t[3 * i + 1] = beta[i];
 	}
-	return fmin(mbi_lanczos_value(t, steps, steps - 1), most);
+	value = mbi_lanczos_value(t, steps, steps - 1);
+	return value > 0 ? fmin(value, most) : most;
 }
 
 static double mbi_lambda_lanczos(merbit_context *context, mbi_lambda *e) {
@@ -37135,10 +37288,16 @@ static merbit_status mbi_precondition_project(merbit_preconditioner *p, void *ve
 		void *stream) {
 	merbit_solver *engine = p->engine;
 	const mbi_solve_vectors whole = engine->v;
-	merbit_status status = mbi_precondition_step(p, MBI_PRE_MEASURE, vector, NULL, stream);
+	merbit_status status = MERBIT_OK;
+	int pass;
 	engine->v.at[MBI_PRE_OWN] = vector;
 	engine->v.to = 0;
-	if (status == MERBIT_OK) { status = mbi_precondition_step(p, MBI_PRE_IN, vector, NULL, stream); }
+	for (pass = 0; pass < 2 && status == MERBIT_OK; pass++) {
+		status = mbi_precondition_step(p, MBI_PRE_MEASURE, vector, NULL, stream);
+		if (status == MERBIT_OK) {
+			status = mbi_precondition_step(p, MBI_PRE_IN, vector, NULL, stream);
+		}
+	}
 	engine->v = whole;
 	return status;
 }
@@ -37516,7 +37675,7 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
 	result->residual = mbi_solve_ratio(state, state->ww);
 	result->estimated_residual =
 			mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
-	result->backward_error = scale > 0 ? state->w_most / scale : 0;
+	result->backward_error = scale > DBL_MAX ? HUGE_VAL : scale > 0 ? state->w_most / scale : 0;
 	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
 		result->iterations = 0;
 		result->residual = result->estimated_residual = result->backward_error = 0;
@@ -37530,15 +37689,32 @@ static merbit_status mbi_solver_iterate(merbit_solver *solver, const void *b, co
 			: mbi_solve_loop(solver, !start_from_x, stop);
 }
 
+static merbit_status mbi_solver_scale_back(merbit_solver *solver, int *stop) {
+	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+	const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
+	const double before = *stop == MERBIT_STOP_CONVERGED ? 0 : state->ww;
+	double lost;
+	solver->x_lost = 0;
+	MBI_TRY(mbi_scale_x_back(solver, &lost));
+	if (lost == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver)));
+	MBI_TRY(mbi_solve_read_residual(solver, 0));
+	MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
+	if (*stop != MERBIT_STOP_NOT_FINITE && !(state->ww <= goal) && !(state->ww <= 4 * before)) {
+		*stop = MERBIT_STOP_NOT_FINITE;
+		solver->x_lost = lost;
+	}
+	return MERBIT_OK;
+}
+
 static merbit_status mbi_solver_end(merbit_solver *solver, int stop, void *x,
 		merbit_solver_result *result) {
 	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-	MBI_TRY(mbi_scale_vector(solver, MBI_AT_X, mbi_scale_of_x(solver)));
-	if (mbi_scale_x_out_of_range(solver, state->x_most)) { stop = MERBIT_STOP_NOT_FINITE; }
-	mbi_solver_report(solver, stop, result);
 	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
 		MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
 	}
+	MBI_TRY(mbi_solver_scale_back(solver, &stop));
+	mbi_solver_report(solver, stop, result);
 	return mbi_solve_copy_out(solver, MBI_AT_X, x);
 }
 
@@ -37583,7 +37759,7 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
 	}
 	if (solver->n > 0) {
 		mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);
-	}
+	} else { (void)snprintf(result->description, sizeof result->description, "A has no rows"); }
 	if (hint != NULL && result->stop != MERBIT_STOP_CONVERGED &&
 			result->stop != MERBIT_STOP_CANCELLED) {
 		const size_t used = strlen(result->description);
@@ -39123,11 +39299,13 @@ MBS_NOTHING_BEFORE(power_measure) MBS_AFTER(power_measure) {
 	(void)c;
 	s->scalar[MBI_POWER_VALUE] = sums[0];
 	s->scalar[MBI_POWER_LENGTH] = sqrt(sums[1]);
+	s->scalar[MBI_POWER_MOST] = sums[2];
 	s->goal = s->tolerance * s->tolerance * sums[0] * sums[0];
 }
 MBS_BEFORE(power_normalise) {
 	const double length = c->scalar[MBI_POWER_LENGTH];
-	return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO, length);
+	return length > 0 && length - length == 0 ? 0 : mbi_solve_broken(c, MBI_WHY_ZERO,
+			length == 0 ? c->scalar[MBI_POWER_MOST] : length);
 }
 MBS_AFTER(power_normalise) {
 	(void)c;
@@ -39167,8 +39345,9 @@ MBS_ELEMENT(power_measure) { \
 	(void)c; \
 	sums[0] += MBS_LOAD(MBI_ARNOLDI_U) * w; \
 	sums[1] += w * w; \
+	MBS_GREATER(sums[2], MBS_SIZE(w)); \
 } \
-MBS_STEP(power_measure, 2, 0, MBS_RUNNING) \
+MBS_STEP(power_measure, 2, 1, MBS_RUNNING) \
 MBS_ELEMENT(power_normalise) { \
 	const double w = MBS_LOAD(MBI_AT_W); \
 	const double r = w - c->scalar[MBI_POWER_VALUE] * MBS_LOAD(MBI_ARNOLDI_U); \
@@ -39670,7 +39849,8 @@ static void mbi_eigen_describe(const mbi_eigen *e, merbit_eigen_result *result) 
 				"some of nearly the same size)");
 		break;
 	default:
-		(void)snprintf(text, size, "a number overflowed or was not finite: look at A");
+		(void)snprintf(text, size,
+				"a number overflowed, was not finite, or was so small that its square is 0: " "look at A");
 		break;
 	}
 }

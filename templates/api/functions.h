@@ -214,7 +214,8 @@ MERBIT_API merbit_status merbit_plan_forecast(merbit_context *context, const mer
  * If a plan on CUDA stores its values in a shorter form (merbit_plan_describe says so) that the new
  * values do not fit, this call makes the plan general; captured graphs must then be captured again.
  * So they must if the plan reads the view's array in GPU memory and new values are elsewhere.
- * Values in GPU memory are read on the default stream. The call is complete on return. After a
+ * Values in GPU memory are read on the default stream. Whether they keep the rules of the view's
+ * symmetry, as a real diagonal, is not checked. The call is complete on return. After a
  * failure the plan may have some of the new values: give it values again before the next product.
  * Fails with MERBIT_INVALID_ARGUMENT if the view was a pattern. */
 MERBIT_API merbit_status merbit_plan_update_values(merbit_plan *plan, const void *values,

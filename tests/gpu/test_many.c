@@ -215,6 +215,24 @@ static void refused(void **state) {
   cpu_expect(gpu, MERBIT_TOO_LARGE, "ldx is 536870912");
   assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_INVALID_ARGUMENT);
   merbit_plan_destroy(plan);
+  { /* alpha and beta that lie between two numbers */
+    merbit_buffer *buffer;
+    char *there;
+    assert_int_equal(merbit_buffer_create(gpu, 2048, &buffer), MERBIT_OK);
+    there = (char *)merbit_buffer_pointer(buffer);
+    memset(&desc, 0, sizeof desc);
+    desc.vectors = 8;
+    desc.scalar_memory = MERBIT_MEMORY_DEVICE;
+    assert_int_equal(merbit_plan_create(gpu, &view, &desc, &plan), MERBIT_OK);
+    assert_int_equal(merbit_spmm(plan, NULL, there + 4, there, 8, NULL, there + 1024, 8, NULL),
+                     MERBIT_INVALID_ARGUMENT);
+    cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "alpha at");
+    assert_int_equal(merbit_spmm(plan, NULL, NULL, there, 8, there + 4, there + 1024, 8, NULL),
+                     MERBIT_INVALID_ARGUMENT);
+    cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "beta at");
+    merbit_plan_destroy(plan);
+    merbit_buffer_destroy(buffer);
+  }
   memset(&desc, 0, sizeof desc);
   desc.vectors = 8;
   desc.method = MERBIT_METHOD_MERGE;

@@ -126,6 +126,12 @@ static void what_does_not_fit_is_refused(void **state) {
   view.col_ind = typed_move(gpu, 1, col_ind, sizeof col_ind, &buffers[3]);
   view.values = x + 8;
   expect(merbit_plan_create(gpu, &view, NULL, &plan), MERBIT_INVALID_ARGUMENT, "view.values");
+  view.values = x;
+  view.col_ind = (const char *)view.col_ind + 2;
+  expect(merbit_plan_create(gpu, &view, NULL, &plan), MERBIT_INVALID_ARGUMENT, "view.col_ind");
+  view.col_ind = merbit_buffer_pointer(buffers[3]);
+  view.row_ptr = (const char *)view.row_ptr + 2;
+  expect(merbit_plan_create(gpu, &view, NULL, &plan), MERBIT_INVALID_ARGUMENT, "view.row_ptr");
   for (k = 0; k < 4; k++) {
     merbit_buffer_destroy(buffers[k]);
   }

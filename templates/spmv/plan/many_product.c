@@ -168,6 +168,8 @@ static merbit_status mbi_spmm_run(merbit_plan *plan, merbit_workspace *workspace
   const int single = plan->type == MERBIT_F32;
   int reads_y;
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
+    MBI_TRY(mbi_types_check_address(plan->context, "alpha", plan->type, alpha));
+    MBI_TRY(mbi_types_check_address(plan->context, "beta", plan->type, beta));
     return mbi_spmm_cuda(plan, workspace, &alpha, x, x_layout, &beta, y, y_layout, beta != NULL,
                          stream);
   }

@@ -138,6 +138,8 @@ MBI_INTERNAL merbit_status mbi_types_choose(merbit_context *context, merbit_type
 MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbit_type type,
                                                   const mbi_method *method,
                                                   const merbit_plan_desc *desc);
+MBI_INTERNAL merbit_status mbi_size_check_address(merbit_context *context, const char *what,
+                                                  size_t size, const void *address);
 MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
                                                    merbit_type type, const void *address);
 /* spmv/plan/dispatch.c */

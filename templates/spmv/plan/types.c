@@ -137,13 +137,18 @@ MBI_INTERNAL merbit_status mbi_types_check_method(merbit_context *context, merbi
 }
 
 /* Checks that the address of an array on CUDA is a multiple of its elements' size. */
-MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
-                                                   merbit_type type, const void *address) {
-  const size_t size = mbi_type_size(type);
+MBI_INTERNAL merbit_status mbi_size_check_address(merbit_context *context, const char *what,
+                                                  size_t size, const void *address) {
   return (uintptr_t)address % size == 0
              ? MERBIT_OK
              : mbi_fail(
                    context, MERBIT_INVALID_ARGUMENT,
                    "%s at %p does not begin at a multiple of %zu bytes, its elements' size",
                    what, address, size);
+}
+
+/* The same for elements of a type. */
+MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
+                                                   merbit_type type, const void *address) {
+  return mbi_size_check_address(context, what, mbi_type_size(type), address);
 }

@@ -126,6 +126,10 @@ static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view 
                       arrays[i]);
     }
   }
+  MBI_TRY(mbi_size_check_address(context, "view.row_ptr", mbi_index_bytes(view->offset_type),
+                                 view->row_ptr));
+  MBI_TRY(mbi_size_check_address(context, "view.col_ind", mbi_index_bytes(view->index_type),
+                                 view->col_ind));
   MBI_TRY(mbi_types_check_address(context, "view.values", view->value_type, view->values));
   csr->row_ptr = mbi_device_address(view->row_ptr);
   csr->col_ind = mbi_device_address(view->col_ind);
