@@ -26454,6 +26454,11 @@ static int mbi_choose_small_sample(const merbit_plan *plan) {
 			mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
+static double mbi_choose_tie(const merbit_plan *plan, merbit_method best, merbit_method next) {
+	return best == MERBIT_METHOD_ROWS && next == MERBIT_METHOD_SLICED &&
+			mbi_choose_passing(plan) >= 12 ? 1.02 : 1;
+}
+
 static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 	const double scan = mbi_scan_cost(plan);
 	merbit_method method = MERBIT_METHOD_SCAN;
@@ -26462,7 +26467,8 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 	size_t i;
 	for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
 		const double cost = mbi_choose_cost(plan, row);
-		if (cost < best && mbi_choose_pays(plan, row->cuda, scan, cost)) {
+		if (cost < best * mbi_choose_tie(plan, method, row->number) &&
+				mbi_choose_pays(plan, row->cuda, scan, cost)) {
 			method = row->number;
 			best = cost;
 		}

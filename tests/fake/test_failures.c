@@ -24,7 +24,7 @@ static const int nvrtc_codes[] = {1, 3, 4, 5, 6, 7, 8, 11, 2, 9, 10};
 /* In quick effort every 71st call fails, once and for good in turn, with one result each; other
  * seeds select other calls. The slow sanitizers look for leaks after a failing call, which
  * hardly depend on the result. */
-enum { APART = 71 };
+enum { APART = 97 };
 static long first; /* first failing call, from 0 */
 static long way;   /* whether one call or the next one fails for good */
 static long turn;  /* index of its result in quick_code, which each failing call increments */

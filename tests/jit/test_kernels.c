@@ -1,7 +1,7 @@
 /* Every kernel with the real NVRTC, which needs no GPU: one canonical specialisation of each
  * file for every architecture that NVRTC knows, all specialisations for sm_75, sm_90 and
  * sm_120. No register may be spilled, with a few exceptions in SLICED, DIAGONALS and SCAN. In
- * quick effort the seed selects a 64th of either, at least one of each file; 64 consecutive
+ * quick effort the seed selects a 96th of either, at least one of each file; 96 consecutive
  * seeds select all. */
 #include "support/internal.h"
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static struct {
 static void deal(void (*compile_all)(void)) {
   memset(&dealt, 0, sizeof dealt);
   dealt.seed = test_rotating_seed();
-  dealt.parts = (unsigned)test_effort(64, 1);
+  dealt.parts = (unsigned)test_effort(96, 1);
   dealt.counting = 1;
   compile_all();
   dealt.counting = 0;

@@ -198,6 +198,8 @@ MUTATIONS = [
      "a pattern whose duplicates were added up takes new values", "spmv_plan"),
     ("mbi_choose_shortens", "expected_calls >= MBI_VALUES_CALLS", "expected_calls > MBI_VALUES_CALLS",
      "values are looked at one product too late", "fake_gpu_values"),
+    ("mbi_choose_tie", "? 1.02", "? 1", "ROWS is taken for large matrices whose slices take as long", "spmv_choose"),
+    ("mbi_choose_tie", ">= 12", ">= 0", "SLICED is taken for small matrices whose rows take as long", "spmv_choose"),
     ("mbi_scan_longest", "2 * (uint64_t)s->threads", "8 * (uint64_t)s->threads", "a row keeps its block for eight rounds",
      "spmv_gpu_scan"),
     ("mbi_scan_whole_blocks", "fitted ? 1.02 : 1", "1", "a few fitted blocks more than expected run later", "spmv_gpu_scan"),

@@ -411,7 +411,7 @@ MUTATIONS = [
     ("mbi_choose_cost", "cuda == NULL || cuda->trusted == NULL || cuda->trusted(plan)", "1",
      "slices of uneven rows are taken", CHOOSE),
     ("mbi_method_cost", "form | MBI_FORMS_UNPAID(form)", "form", "SCAN is refused values that it reads slowly", CHOOSE),
-    ("mbi_choose_by_cost", "cost < best && mbi_choose_pays", "mbi_choose_pays", "hubs are taken where bins are faster",
+    ("mbi_choose_by_cost", "cost < best * mbi_choose_tie(plan, method, row->number) &&", "", "hubs are taken where bins are faster",
      CHOOSE),
     ("mbi_nonempty_finish", "mbi_plan_release(plan, nonempty->row_start);", "",
      "where rows start is kept, for nobody", "fake_path"),

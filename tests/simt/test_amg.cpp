@@ -555,9 +555,9 @@ static void nodes_have_several_rows(void **) {
       }
       const input in = blocked(name_of("blocks", i), of, block, i % 3 * 3);
       const std::vector<double> modes = vectors_of(in.n, block, vectors);
-      check(in, {block, vectors, modes.data()});
+      check_turn(in, turn / 2, {block, vectors, modes.data()});
       if (block == vectors) {
-        check(in, {block, vectors, nullptr});
+        check_turn(in, turn / 2 + 1, {block, vectors, nullptr});
       }
     }
   }

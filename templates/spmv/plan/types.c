@@ -147,7 +147,7 @@ MBI_INTERNAL merbit_status mbi_size_check_address(merbit_context *context, const
                    what, address, size);
 }
 
-/* The same for elements of a type. */
+/* Checks the same of an array whose elements have a type. */
 MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
                                                    merbit_type type, const void *address) {
   return mbi_size_check_address(context, what, mbi_type_size(type), address);
