@@ -1455,7 +1455,7 @@ static merbit_status mbi_dist_check_desc(merbit_dist *d, const merbit_plan_desc 
   return MERBIT_OK;
 }
 
-/* What a rank tells of its values. */
+/* The kinds of values that a rank may have. */
 enum { MBI_DIST_NO_ENTRIES, MBI_DIST_VALUES, MBI_DIST_PATTERN };
 
 /* Reads from the ranks' words, above bit 17, whether the matrix is a pattern. Ranks without

@@ -146,6 +146,37 @@ static void what_a_plan_keeps(void **state) {
   }
 }
 
+/* Products launch as many fitted blocks as own rows: of 32 rows of 200, a block of 16 warps,
+ * each of which takes 64 nonzeros, holds five. */
+static void blocks_that_own_rows(void **state) {
+  enum { LONG = 200, MANY = 32 };
+  static int32_t row_ptr[MANY + 1], col_ind[MANY * LONG];
+  static double values[MANY * LONG];
+  const merbit_view view = merbit_csr(MANY, LONG, MANY * LONG, row_ptr, col_ind, values);
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  merbit_context *context;
+  int k;
+  (void)state;
+  for (k = 0; k < MANY * LONG; k++) {
+    row_ptr[k / LONG + 1] = (k / LONG + 1) * LONG;
+    col_ind[k] = k % LONG;
+    values[k] = 1 + 0.1 * k;
+  }
+  fake_reset();
+  context = fake_context(NULL);
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_METHOD_SCAN;
+  desc.block_threads = 512;
+  desc.tuning = "steps=2 whole=2";
+  assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+  assert_int_equal(mbi_scan_of(plan)->fitted, 1);
+  assert_int_equal(mbi_scan_of(plan)->blocks, 7);
+  merbit_plan_destroy(plan);
+  merbit_context_destroy(context);
+  fake_expect_clean();
+}
+
 /* A plan reports as many bytes as it has allocated, except for the rounding of arrays' ends. */
 static void bytes_of_a_plan(void **state) {
   enum { MANY = 3000, ROUNDING = 256, ARRAYS = 16 };
@@ -511,6 +542,7 @@ int main(void) {
       cmocka_unit_test(solver_in_fused_kernels),
       cmocka_unit_test(every_scenario),
       cmocka_unit_test(what_a_plan_keeps),
+      cmocka_unit_test(blocks_that_own_rows),
       cmocka_unit_test(bytes_of_a_plan),
       cmocka_unit_test(bytes_after_new_values),
       cmocka_unit_test(lists_of_rows),

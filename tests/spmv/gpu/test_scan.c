@@ -426,11 +426,22 @@ static void fill_blocks_are_spread(void **state) {
   }
 }
 
-/* No launch bound asks for more than 2048 threads, or for no block. */
+/* No launch bound asks for more than 2048 threads, or for no block. Where all blocks of whole
+ * rows run at once, it leaves room for one block of the next launch. */
 static void resident_blocks_are_possible(void **state) {
   static const int capabilities[] = {75, 90, 120};
   int i, steps, threads;
   (void)state;
+  for (i = 0; i < 2; i++) {
+    merbit_plan plan;
+    plan_of(&plan, MERBIT_F64, 10, i == 0 ? 100 : 31 * 32 * 12 * 132 + 1);
+    plan.nonempty.longest = 60;
+    plan.tuning[MBI_KNOB_SCAN_STEPS] = 2;
+    plan.tuning[MBI_KNOB_SCAN_WHOLE] = 2;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_scan_of(&plan)->threads, 512);
+    assert_int_equal(mbi_scan_of(&plan)->resident, i == 0 ? 2 : 3);
+  }
   for (i = 0; i < 6; i++) {
     const merbit_type type = i % 2 ? MERBIT_F32 : MERBIT_F64;
     const int pack = mbi_scan_widest(type);
