@@ -21270,6 +21270,8 @@ static uint64_t mbi_scan_longest(const mbi_scan_schedule *s) {
 	return rounds < MBI_SCAN_LONGEST ? rounds : MBI_SCAN_LONGEST;
 }
 
+static int mbi_scan_scattered(const merbit_plan *plan) { return plan->nonempty.sectors > 0.7; }
+
 static void mbi_scan_defaults(merbit_plan *plan) {
 	const merbit_plan_desc *wish = &plan->desc;
 	const int wish_steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
@@ -21311,7 +21313,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 			steps = 8;
 			threads = 256;
 		} else {
-			steps = !wide || (twice && single) ? 16 : single ? 12 : 8;
+			steps = !wide || (twice && single) ? 16 : single && !mbi_scan_scattered(plan) ? 12 : 8;
 			threads = wide && !(twice && single) ? 512 : 256;
 		}
 		s->steps = wish_steps != 0 ? wish_steps : steps;
@@ -22599,7 +22601,7 @@ static merbit_status mbi_sliced_bound(merbit_plan *plan, mbi_bound *bound) {
 static const mbi_cuda_method mbi_sliced_method = {
 		sizeof(mbi_sliced), mbi_sliced_create, mbi_sliced_destroy, mbi_rows_carry_bytes,
 		mbi_sliced_multiply, mbi_sliced_info, mbi_sliced_describe, mbi_sliced_fill, MBI_FORMS_ALL,
-		mbi_sliced_cost, mbi_sliced_bound, MBI_MAKING_FORM, mbi_sliced_trusted,
+		mbi_sliced_cost, mbi_sliced_bound, MBI_MAKING_COLUMNS, mbi_sliced_trusted,
 		"unroll unsorted parts", };
 
 /* ==== >>spmv/gpu/diagonals/diagonals.c  CUDA: DIAGONALS, slices stored by diagonals ==== */

@@ -234,8 +234,10 @@ typedef struct mbi_cuda_method {
 #endif
 
 /* The number of products that take as long as building a form of the matrix in addition to
- * SCAN's schedule: any other form, or SCAN's own with new columns. The ratio does not depend on
- * the GPU, because building moves the same arrays through the same memory as products do. */
+ * SCAN's schedule: slices or SCAN's own with new columns, which one pass writes, or any other
+ * form. The ratio does not depend on the GPU, because building moves the same arrays through
+ * the same memory as products do. (Slices of 45 matrices of 6 to 30 million nonzeros on an
+ * H200: 1.3 to 9.6 products in f64, 2 to 15 in f32.) */
 #define MBI_MAKING_FORM 12.0
 #define MBI_MAKING_COLUMNS 8.0
 #define MBI_MAKING_SCHEDULE 2.0 /* SCAN's schedule itself, or the sizes of another method */

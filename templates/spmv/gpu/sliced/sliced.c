@@ -225,7 +225,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_sliced_method = {
     MBI_FORMS_ALL,           /* forms */
     mbi_sliced_cost,         /* cost */
     mbi_sliced_bound,        /* bound */
-    MBI_MAKING_FORM,         /* making */
+    MBI_MAKING_COLUMNS,      /* making */
     mbi_sliced_trusted,      /* trusted */
     "unroll unsorted parts", /* knobs */
 };
