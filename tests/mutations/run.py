@@ -44,7 +44,7 @@ import table
 WORK = planting.ROOT / "build" / "mutations"
 LEAST = 700  # rows that the tables must have
 MOST_SECONDS = 900  # for a test without a mutation
-SEEDS = range(1, 73)  # after these, tests that run a share of their cases per seed have run all
+SEEDS = range(1, 98)  # after these, tests that run a share of their cases per seed have run all
 FACTOR, MORE_SECONDS = 10, 60  # a test with a mutation may take this many times as long, plus these seconds
 SKIPPED = 77
 
