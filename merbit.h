@@ -21270,7 +21270,9 @@ static uint64_t mbi_scan_longest(const mbi_scan_schedule *s) {
 	return rounds < MBI_SCAN_LONGEST ? rounds : MBI_SCAN_LONGEST;
 }
 
-static int mbi_scan_scattered(const merbit_plan *plan) { return plan->nonempty.sectors > 0.7; }
+static int mbi_scan_scattered(const merbit_plan *plan) {
+	return plan->nonempty.sectors > 0.7 && plan->context->device.compute_capability < 100;
+}
 
 static void mbi_scan_defaults(merbit_plan *plan) {
 	const merbit_plan_desc *wish = &plan->desc;

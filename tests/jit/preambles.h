@@ -59,12 +59,14 @@ static void scan_preamble(merbit_type type, int form, int steps, int threads, ui
 }
 
 /* The same for a matrix of `nnz` nonzeros in rows of eight, which holds the old y of more
- * rows. */
-static void large_preamble(merbit_type type, int form, uint64_t nnz, mbi_preamble *preamble) {
+ * rows. `sectors` of x per nonzero were sampled. */
+static void large_preamble(merbit_type type, int form, uint64_t nnz, double sectors,
+                           mbi_preamble *preamble) {
   merbit_plan plan;
   plan_make(type, form, 0, 0, 0, &plan);
   plan.device.nnz = nnz;
   plan.device.rows = plan.device.cols = nnz / 8;
+  plan.nonempty.sectors = sectors;
   plan.nonempty.longest = 100;
   plan.nonempty.count = plan.device.rows - (form & 32 ? 1 : 0);
   assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);

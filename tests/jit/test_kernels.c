@@ -434,13 +434,15 @@ static void compile_every_form(void) {
     }
     for (form = 0; form < 64; form += 4) {
       const uint64_t nnz = form & 32 ? 3000000 : 30000000;
-      large_preamble(MERBIT_F32, form, nnz, &preamble);
+      large_preamble(MERBIT_F32, form, nnz, 0, &preamble);
       compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
-      large_preamble(MERBIT_F64, form, nnz, &preamble);
+      large_preamble(MERBIT_F64, form, nnz, 0, &preamble);
       compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
-      large_preamble(MERBIT_F32, form ^ 32, nnz, &preamble);
+      large_preamble(MERBIT_F32, form ^ 32, nnz, 0, &preamble);
       compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
-      large_preamble(MERBIT_F64, form ^ 32, nnz, &preamble);
+      large_preamble(MERBIT_F64, form ^ 32, nnz, 0, &preamble);
+      compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
+      large_preamble(MERBIT_F32, form, 30000000, 1, &preamble); /* scattered */
       compile("spmv/gpu/scan/scan.cu", &preamble, capabilities[c]);
     }
     for (form = 0; form < 16; form += 4) { /* general matrices that fit in L2 */

@@ -221,6 +221,7 @@ MUTATIONS = [
     ("mbi_scan_defaults", "wish_steps % 2 == 0 ? 2 : 1", "1", "the scan takes a step for each large sum", "spmv_gpu_scan"),
     ("mbi_scan_defaults", "single && !mbi_scan_scattered(plan) ? 12 : 8", "single ? 12 : 8", "tiles of scattered columns are long", "spmv_gpu_scan"),
     ("mbi_scan_scattered", "> 0.7", "> 0.8", "columns must be more scattered for short tiles", "spmv_gpu_scan"),
+    ("mbi_scan_scattered", "< 100", "<= 100", "short tiles on compute capability 10.0", "spmv_gpu_scan"),
     ("mbi_scan_defaults", "s->steps % s->pack == 0 ? s->pack : 2", "2", "lanes of four floats take two", "spmv_gpu_scan"),
     # ---- matrix/, spmv/: orders ------------------------------------------------------------------
     ("mbi_graph_inspect_task", "row[k] <= row[k - 1]", "row[k] < row[k - 1]", "duplicates are neighbours",

@@ -74,6 +74,11 @@ static void sizes_of_the_scan(void **state) {
     context->device.compute_capability = 100;
     assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
     assert_int_equal(mbi_scan_of(&plan)->steps, 4);
+    plan_of(&plan, MERBIT_F32, 40000000, 80000000);
+    plan.streaming = 1;
+    plan.nonempty.sectors = 1; /* scattered */
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_scan_of(&plan)->steps, 12);
     context->device.compute_capability = 0;
   }
   {

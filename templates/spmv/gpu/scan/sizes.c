@@ -207,9 +207,9 @@ static uint64_t mbi_scan_longest(const mbi_scan_schedule *s) {
  * gathers from L2 more than for the matrix. Shorter tiles are then somewhat faster. (f32 on an
  * H200, us with 12 and 8 steps: R-MAT 124 and 122, uniform 151 and 150, 18M in rows of up to
  * 847,000 116 and 113; where L1 finds some of the columns, a web graph 58 and 62, fem 46 and
- * 49.) */
+ * 49.) From compute capability 10.0 on, 8 steps would spill in blocks of 512 threads. */
 static int mbi_scan_scattered(const merbit_plan *plan) {
-  return plan->nonempty.sectors > 0.7;
+  return plan->nonempty.sectors > 0.7 && plan->context->device.compute_capability < 100;
 }
 
 /* Chooses the steps, the threads and whether blocks own whole rows, where the user did not. */
