@@ -3725,7 +3725,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "c27f7ebc942a16743b0f732b44f6dc69c3076ba50a88024f881fb25e08fc228f"
+#define MBI_KERNEL_HASH "1c110980a56ab9c764411443823712ce6136a2ca4bec8b2ccff0f2feed5f21dc"
 
 typedef struct mbi_source {
 	const char *name;
@@ -7883,9 +7883,11 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#define MBK_ALL 0xffffffffu\n\n#include \"spmv/shared/diagonals.cuh\"\n\n"
 "typedef struct mbk_diagonals_count_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
 "*col_ind; mbk_u64 rows, slices; mbk_u32 *count; } mbk_diagonals_count_arguments; typedef struct "
-"mbk_diagonals_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; const "
-"MBK_VALUE *values; mbk_u64 rows, slices; const mbk_u32 *start; mbk_i32 *offsets; mbk_u64 "
-"*present; MBK_VALUE *slots; } mbk_diagonals_fill_arguments; typedef struct "
+"mbk_diagonals_fill_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 *col_ind; mbk_u64 rows, "
+"slices; const mbk_u32 *start; mbk_i32 *offsets; mbk_u64 *present; } "
+"mbk_diagonals_fill_arguments; typedef struct mbk_diagonals_values_arguments { const MBK_ROW_PTR "
+"*row_ptr; const MBK_VALUE *values; mbk_u64 rows, slices; const mbk_u32 *start; const mbk_u64 "
+"*present; MBK_VALUE *slots; } mbk_diagonals_values_arguments; typedef struct "
 "mbk_diagonals_product_arguments { const mbk_u32 *start; const mbk_i32 *offsets; const mbk_u64 "
 "*present; const MBK_VALUE *values; const MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; "
 "mbk_u64 rows; mbk_scalar alpha, beta; } mbk_diagonals_product_arguments;\n\n\n\n\n"
@@ -7894,8 +7896,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;\n"
 "slice += (mbk_u64)mbk_grid() * 4) {\nconst mbk_u64 row = slice * MBK_SLICE + mbk_lane();\n"
 "mbk_row_walk low = mbk_row_begin(a.row_ptr, a.col_ind, row, a.rows);\n"
-"mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);\nmbk_u32 count = 0;\n"
-"mbk_i32 diagonal;\nwhile ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {\n",
+"mbk_row_walk high = mbk_row_begin(a.row_ptr, a.col_ind, row + 32, a.rows);\nmbk_u32 count = 0;\n",
+"mbk_i32 diagonal;\nwhile ((diagonal = mbk_next_diagonal(low, high)) != MBK_NO_DIAGONAL) {\n"
 "mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\ncount++;\n}\n"
 "if (mbk_lane() == 0) {\na.count[slice] = count;\n}\n}\n}\n\n\nMBK_KERNEL_1 MBK_BOUNDS(128)\n"
 "mbk_diagonals_fill(MBK_GRID_CONSTANT mbk_diagonals_fill_arguments a) {\n"
@@ -7909,16 +7911,28 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const bool in_low = low.offset == diagonal, in_high = high.offset == diagonal;\n"
 "const mbk_u32 lows = mbk_ballot(MBK_ALL, in_low), highs = mbk_ballot(MBK_ALL, in_high);\n"
 "if (mbk_lane() == 0) {\na.offsets[k] = diagonal;\na.present[k] = (mbk_u64)highs << 32 | lows;\n"
-"}\n#if !MBK_PATTERN\nMBK_VALUE *const slot = a.slots + k * MBK_SLICE + mbk_lane();\n"
-"slot[0] = in_low ? mbk_load(a.values + low.at) : (MBK_VALUE)0;\n"
-"slot[32] = in_high ? mbk_load(a.values + high.at) : (MBK_VALUE)0;\n#endif\n"
-"mbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\n}\n}\n"
-"}\n\n\n\n#if MBK_PATTERN\n"
+"}\nmbk_row_pass(low, a.col_ind, diagonal);\nmbk_row_pass(high, a.col_ind, diagonal);\n}\n}\n}\n\n"
+"#if !MBK_PATTERN\n\n\nMBK_KERNEL_1 MBK_BOUNDS(128)\n"
+"mbk_diagonals_values(MBK_GRID_CONSTANT mbk_diagonals_values_arguments a) {\n"
+"for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;\n"
+"slice += (mbk_u64)mbk_grid() * 4) {\n"
+"const mbk_u64 row = slice * MBK_SLICE + mbk_lane(), start = a.start[slice];\n"
+"const mbk_u32 count = a.start[slice + 1] - (mbk_u32)start;\n"
+"const MBK_VALUE *low = a.values + (row < a.rows ? mbk_load(a.row_ptr + row) - MBK_BASE : 0);\n"
+"const MBK_VALUE *high =\n",
+"a.values + (row + 32 < a.rows ? mbk_load(a.row_ptr + row + 32) - MBK_BASE : 0);\n"
+"MBK_VALUE *const slots = a.slots + start * MBK_SLICE + mbk_lane();\n#pragma unroll 4\n"
+"for (mbk_u32 k = 0; k < count; k++) {\n"
+"const mbk_u64 present = mbk_load(a.present + start + k) >> mbk_lane();\n"
+"const bool in_low = present & 1, in_high = present >> 32 & 1;\n"
+"slots[k * MBK_SLICE] = in_low ? mbk_load(low) : (MBK_VALUE)0;\n"
+"slots[k * MBK_SLICE + 32] = in_high ? mbk_load(high) : (MBK_VALUE)0;\nlow += in_low;\n"
+"high += in_high;\n}\n}\n}\n#endif\n\n\n\n#if MBK_PATTERN\n"
 "#define MBK_SLOT_PRODUCT(slot, after, x) MBK_UNIT(values + (MBK_BY_ROW ? after : 0), x)\n#else\n"
 "#define MBK_SLOT_PRODUCT(slot, after, x) MBK_MUL(mbk_value(slot), x)\n#endif\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"
 "mbk_diagonals_product(MBK_PARAMETERS(mbk_diagonals_product_arguments, a, const mbk_u32 *a_start, "
-"const mbk_i32 *a_offsets, const mbk_u64 *a_present, const MBK_VALUE *a_values, const MBK_COMPUTE ",
+"const mbk_i32 *a_offsets, const mbk_u64 *a_present, const MBK_VALUE *a_values, const MBK_COMPUTE "
 "*a_table, const MBK_VECTOR *a_x, MBK_VECTOR *a_y, mbk_u64 a_rows, mbk_scalar a_alpha, mbk_scalar "
 "a_beta)) { MBK_JOIN(mbk_diagonals_product_arguments, a, a_start, a_offsets, a_present, a_values, "
 "a_table, a_x, a_y, a_rows, a_alpha, a_beta)\nMBK_VECTOR *const y = a.y;\nMBK_SCALARS_OF(a);\n"
@@ -7928,7 +7942,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 lane = mbk_lane(), row = slice * MBK_SLICE + lane;\n"
 "const mbk_u32 start = mbk_load(a.start + slice);\n"
 "const mbk_u32 end = factor != (MBK_COMPUTE)0 ? mbk_load(a.start + slice + 1) : start;\n"
-"const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n"
+"const MBK_VALUE *values = a.values;\n#if !MBK_PATTERN\n",
 "values += (mbk_u64)start * MBK_SLICE + lane;\n#elif MBK_BY_ROW\nvalues += row;\n#endif\n\n"
 "mbk_i32 offset = start + lane < end ? mbk_load(a.offsets + start + lane) : 0;\n"
 "mbk_u64 present = start + lane < end ? mbk_load(a.present + start + lane) : 0;\nmbk_await();\n"
@@ -7941,7 +7955,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 at = 0; at < count; at += MBK_UNROLL) {\n"
 "MBK_VALUE slot_low[MBK_UNROLL], slot_high[MBK_UNROLL];\n"
 "MBK_VECTOR x_low[MBK_UNROLL], x_high[MBK_UNROLL];\n"
-"bool in_low[MBK_UNROLL], in_high[MBK_UNROLL];\n#if !MBK_PATTERN\n#pragma unroll\n",
+"bool in_low[MBK_UNROLL], in_high[MBK_UNROLL];\n#if !MBK_PATTERN\n#pragma unroll\n"
 "for (int u = 0; u < MBK_UNROLL; u++) {\nif (at + u < count) {\n"
 "slot_low[u] = MBK_SLOT_LOAD(values + u * MBK_SLICE);\n"
 "slot_high[u] = MBK_SLOT_LOAD(values + u * MBK_SLICE + 32);\n}\n}\n"
@@ -7952,7 +7966,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "in_low[u] = rows & 1;\nin_high[u] = rows >> 32 & 1;\n"
 "x_low[u] = in_low[u] ? mbk_load_after_wait(a.x + column) : (MBK_VECTOR)0;\n"
 "x_high[u] = in_high[u] ? mbk_load_after_wait(a.x + (column + 32)) : (MBK_VECTOR)0;\n}\n"
-"#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (in_low[u]) {\n"
+"#pragma unroll\nfor (int u = 0; u < MBK_UNROLL; u++) {\nif (in_low[u]) {\n",
 "low = MBK_ADD(low, MBK_SLOT_PRODUCT(slot_low[u], 0, x_low[u]));\n}\nif (in_high[u]) {\n"
 "high = MBK_ADD(high, MBK_SLOT_PRODUCT(slot_high[u], 32, x_high[u]));\n}\n}\n}\nfirst += 32;\n"
 "offset = first + lane < end ? mbk_load(a.offsets + first + lane) : 0;\n"
@@ -22615,11 +22629,16 @@ typedef struct mbk_diagonals_count_arguments {
 } mbk_diagonals_count_arguments;
 
 typedef struct mbk_diagonals_fill_arguments {
-	mbi_devptr row_ptr, col_ind, values;
+	mbi_devptr row_ptr, col_ind;
 	mbk_u64 rows, slices;
-	mbi_devptr start, offsets;
-	mbi_devptr present, slots;
+	mbi_devptr start, offsets, present;
 } mbk_diagonals_fill_arguments;
+
+typedef struct mbk_diagonals_values_arguments {
+	mbi_devptr row_ptr, values;
+	mbk_u64 rows, slices;
+	mbi_devptr start, present, slots;
+} mbk_diagonals_values_arguments;
 
 typedef struct mbk_diagonals_product_arguments {
 	mbi_devptr start, offsets;
@@ -22634,7 +22653,7 @@ typedef struct mbi_diagonals {
 	uint64_t slices, blocks;
 	uint64_t count;
 	mbi_devptr start, offsets, present, slots;
-	void *kernels[3];
+	void *kernels[4];
 } mbi_diagonals;
 
 #define MBI_SLICE 64
@@ -22704,16 +22723,16 @@ static void mbi_diagonals_preamble(const merbit_plan *plan, mbi_preamble *preamb
 }
 
 static merbit_status mbi_diagonals_specialise(merbit_plan *plan) {
-	static const char *const names[3] = {"mbk_diagonals_count", "mbk_diagonals_fill",
-			"mbk_diagonals_product"};
+	static const char *const names[4] = {"mbk_diagonals_count", "mbk_diagonals_fill",
+			"mbk_diagonals_product", "mbk_diagonals_values"};
 	mbi_diagonals *d = mbi_diagonals_of(plan);
 	mbi_preamble preamble;
 	int i;
 	mbi_diagonals_preamble(plan, &preamble);
 	MBI_TRY(
 			mbi_plan_program(plan, "spmv/gpu/diagonals/diagonals.cu", &preamble, 2, &plan->program));
-	for (i = 0; i < 3; i++) {
-		MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i < 2, names[i],
+	for (i = 0; i < (mbi_value_bytes(plan) > 0 ? 4 : 3); i++) {
+		MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i != 2, names[i],
 				&d->kernels[i]));
 	}
 	return MERBIT_OK;
@@ -22750,14 +22769,27 @@ static merbit_status mbi_diagonals_fill(merbit_plan *plan) {
 	mbk_diagonals_fill_arguments arguments;
 	arguments.row_ptr = plan->device.row_ptr;
 	arguments.col_ind = plan->device.col_ind;
-	arguments.values = plan->device.values;
 	arguments.rows = plan->device.rows;
 	arguments.slices = d->slices;
 	arguments.start = d->start;
 	arguments.offsets = d->offsets;
 	arguments.present = d->present;
-	arguments.slots = d->slots;
 	return mbi_device_launch(plan->context, d->kernels[1], "mbk_diagonals_fill",
+			mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0, NULL, &arguments);
+}
+
+static merbit_status mbi_diagonals_values(merbit_plan *plan) {
+	mbi_diagonals *d = mbi_diagonals_of(plan);
+	mbk_diagonals_values_arguments arguments;
+	if (mbi_value_bytes(plan) == 0) { return MERBIT_OK; }
+	arguments.row_ptr = plan->device.row_ptr;
+	arguments.values = plan->device.values;
+	arguments.rows = plan->device.rows;
+	arguments.slices = d->slices;
+	arguments.start = d->start;
+	arguments.present = d->present;
+	arguments.slots = d->slots;
+	return mbi_device_launch(plan->context, d->kernels[3], "mbk_diagonals_values",
 			mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0, NULL, &arguments);
 }
 
@@ -22777,7 +22809,8 @@ static merbit_status mbi_diagonals_create(merbit_plan *plan) {
 	}
 	plan->schedule_bytes = (uint64_t)mbi_diagonals_bytes(plan, (double)d->count);
 	plan->stream_bytes = plan->schedule_bytes + mbi_value_bytes_once(plan);
-	return mbi_diagonals_fill(plan);
+	MBI_TRY(mbi_diagonals_fill(plan));
+	return mbi_diagonals_values(plan);
 }
 
 static void mbi_diagonals_destroy(merbit_plan *plan) {
@@ -22855,7 +22888,7 @@ static merbit_status mbi_diagonals_bound(merbit_plan *plan, mbi_bound *bound) {
 
 static const mbi_cuda_method mbi_diagonals_method = {
 		sizeof(mbi_diagonals), mbi_diagonals_create, mbi_diagonals_destroy, mbi_rows_carry_bytes,
-		mbi_diagonals_multiply, mbi_diagonals_info, mbi_diagonals_describe, mbi_diagonals_fill,
+		mbi_diagonals_multiply, mbi_diagonals_info, mbi_diagonals_describe, mbi_diagonals_values,
 		MBI_FORMS_ALL, mbi_diagonals_cost, mbi_diagonals_bound, MBI_MAKING_FORM, NULL, "unroll", };
 
 /* ==== >>spmv/gpu/binned/sizes.c  CUDA: sizes and program of BINNED ==== */
@@ -35718,7 +35751,7 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.row_ptr = a->row_ptr;
 	arguments.col_ind = a->col_ind;
 	arguments.values = a->values;
-	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+	arguments.lanes = mbi_amg_row_lanes(a->rows, level->block > 1 ? a->nnz : a->nnz / 4);
 	arguments.both = theta > 0;
 	arguments.theta = sampled ? MBI_AMG_ONE_SIDED : arguments.both ? theta : MBI_AMG_FILTER;
 	arguments.most = level->block > 1 && kernel == MBI_AMG_ROWS ? 0 : found->most;
@@ -35814,7 +35847,7 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
 	arguments.col_ind = a->col_ind;
 	arguments.values = a->values;
 	arguments.inverse = level->inverse;
-	arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz * arguments.block);
+	arguments.lanes = mbi_amg_row_lanes(a->rows, whole ? a->nnz * level->block : a->nnz / 4);
 	if (whole && arguments.lanes < 4) { arguments.lanes = 4; }
 	arguments.alpha = MBI_AMG_FACT(gpu, alpha);
 	arguments.beta = MBI_AMG_FACT(gpu, beta);

@@ -9,7 +9,7 @@
 
 struct diagonals_form : csr_form {
   unsigned unroll, threads;
-  simt_kernel count, fill, product;
+  simt_kernel count, fill, product, values;
 };
 
 inline std::vector<const diagonals_form *> diagonals_forms;
@@ -109,8 +109,15 @@ template <class V> void diagonals_fill(diagonals_bed<V> &b, uint64_t seed) {
   simt_array slots(b.slots.count, b.value_bytes(), 0);
   b.x.forbid();
   simt_run(b.f.fill, b.run(seed), {b.blocks(seed), DIAGONALS_BUILD_THREADS, 0}, b.row_ptr.get(),
-           b.col_ind.get(), b.values.get(), b.rows, b.slices, b.start.get(), b.offsets.get(),
-           b.present.get(), b.slots.get());
+           b.col_ind.get(), b.rows, b.slices, b.start.get(), b.offsets.get(), b.present.get());
+  if (!b.f.pattern) {
+    b.col_ind.forbid();
+    b.offsets.forbid();
+    simt_run(b.f.values, b.run(seed), {b.blocks(seed), DIAGONALS_BUILD_THREADS, 0},
+             b.row_ptr.get(), b.values.get(), b.rows, b.slices, b.start.get(), b.present.get(),
+             b.slots.get());
+    b.offsets.allow();
+  }
   b.allow();
   for (size_t k = 0; k < b.all.size(); k++) {
     const diagonal &want = b.all[k];

@@ -28,7 +28,12 @@ static const diagonals_form form = {
   MBK_THREADS,
   SIMT_KERNEL(mbk_diagonals_count),
   SIMT_KERNEL(mbk_diagonals_fill),
-  SIMT_KERNEL(mbk_diagonals_product)
+  SIMT_KERNEL(mbk_diagonals_product),
+#if MBK_PATTERN
+  {}
+#else
+  SIMT_KERNEL(mbk_diagonals_values)
+#endif
 };
 [[maybe_unused]] static const bool listed = (diagonals_forms.push_back(&form), true);
 } // of the form

@@ -28,7 +28,8 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   arguments.row_ptr = a->row_ptr;
   arguments.col_ind = a->col_ind;
   arguments.values = a->values;
-  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz);
+  /* A lane takes eight or more single entries, or two or more blocks. */
+  arguments.lanes = mbi_amg_row_lanes(a->rows, level->block > 1 ? a->nnz : a->nnz / 4);
   arguments.both = theta > 0;
   arguments.theta = sampled ? MBI_AMG_ONE_SIDED : arguments.both ? theta : MBI_AMG_FILTER;
   arguments.most = level->block > 1 && kernel == MBI_AMG_ROWS ? 0 : found->most;
@@ -135,7 +136,7 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
   arguments.col_ind = a->col_ind;
   arguments.values = a->values;
   arguments.inverse = level->inverse;
-  arguments.lanes = mbi_amg_row_lanes(a->rows, a->nnz * arguments.block);
+  arguments.lanes = mbi_amg_row_lanes(a->rows, whole ? a->nnz * level->block : a->nnz / 4);
   if (whole && arguments.lanes < 4) {
     arguments.lanes = 4;
   }

@@ -94,22 +94,22 @@ MBI_INTERNAL void mbi_diagonals_preamble(const merbit_plan *plan, mbi_preamble *
 }
 
 static merbit_status mbi_diagonals_specialise(merbit_plan *plan) {
-  static const char *const names[3] = {"mbk_diagonals_count", "mbk_diagonals_fill",
-                                       "mbk_diagonals_product"};
+  static const char *const names[4] = {"mbk_diagonals_count", "mbk_diagonals_fill",
+                                       "mbk_diagonals_product", "mbk_diagonals_values"};
   mbi_diagonals *d = mbi_diagonals_of(plan);
   mbi_preamble preamble;
   int i;
   mbi_diagonals_preamble(plan, &preamble);
   MBI_TRY(
       mbi_plan_program(plan, "spmv/gpu/diagonals/diagonals.cu", &preamble, 2, &plan->program));
-  for (i = 0; i < 3; i++) {
-    MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i < 2, names[i],
+  for (i = 0; i < (mbi_value_bytes(plan) > 0 ? 4 : 3); i++) {
+    MBI_TRY(mbi_program_part_kernel(plan->context, &plan->program, i != 2, names[i],
                                     &d->kernels[i]));
   }
   return MERBIT_OK;
 }
 
-/* ---- Launch: count, fill, multiply ------------------------------------------------------- */
+/* ---- Launch: count, fill, values, multiply ----------------------------------------------- */
 
 /* Returns the number of blocks that build the slices: at most MBI_DIAGONALS_RESIDENT per
  * multiprocessor. */
@@ -147,14 +147,31 @@ static merbit_status mbi_diagonals_fill(merbit_plan *plan) {
   mbk_diagonals_fill_arguments arguments;
   arguments.row_ptr = plan->device.row_ptr;
   arguments.col_ind = plan->device.col_ind;
-  arguments.values = plan->device.values;
   arguments.rows = plan->device.rows;
   arguments.slices = d->slices;
   arguments.start = d->start;
   arguments.offsets = d->offsets;
   arguments.present = d->present;
-  arguments.slots = d->slots;
   return mbi_device_launch(plan->context, d->kernels[1], "mbk_diagonals_fill",
+                           mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0,
+                           NULL, &arguments);
+}
+
+/* Copies the values to the slots, if there is one per nonzero. */
+static merbit_status mbi_diagonals_values(merbit_plan *plan) {
+  mbi_diagonals *d = mbi_diagonals_of(plan);
+  mbk_diagonals_values_arguments arguments;
+  if (mbi_value_bytes(plan) == 0) {
+    return MERBIT_OK;
+  }
+  arguments.row_ptr = plan->device.row_ptr;
+  arguments.values = plan->device.values;
+  arguments.rows = plan->device.rows;
+  arguments.slices = d->slices;
+  arguments.start = d->start;
+  arguments.present = d->present;
+  arguments.slots = d->slots;
+  return mbi_device_launch(plan->context, d->kernels[3], "mbk_diagonals_values",
                            mbi_diagonals_build_blocks(plan), MBI_DIAGONALS_BUILD_THREADS, 0,
                            NULL, &arguments);
 }
@@ -178,7 +195,8 @@ static merbit_status mbi_diagonals_create(merbit_plan *plan) {
   }
   plan->schedule_bytes = (uint64_t)mbi_diagonals_bytes(plan, (double)d->count);
   plan->stream_bytes = plan->schedule_bytes + mbi_value_bytes_once(plan);
-  return mbi_diagonals_fill(plan);
+  MBI_TRY(mbi_diagonals_fill(plan));
+  return mbi_diagonals_values(plan);
 }
 
 static void mbi_diagonals_destroy(merbit_plan *plan) {
@@ -285,7 +303,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_diagonals_method = {
     mbi_diagonals_multiply, /* multiply */
     mbi_diagonals_info,     /* info */
     mbi_diagonals_describe, /* describe */
-    mbi_diagonals_fill,     /* refresh */
+    mbi_diagonals_values,   /* refresh */
     MBI_FORMS_ALL,          /* forms */
     mbi_diagonals_cost,     /* cost */
     mbi_diagonals_bound,    /* bound */

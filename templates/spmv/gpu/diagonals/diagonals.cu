@@ -55,7 +55,7 @@ MBK_KERNEL_1 MBK_BOUNDS(128)
   }
 }
 
-// Writes the offsets, bits and values of all diagonals. Launch: as mbk_diagonals_count.
+// Writes the offsets and bits of all diagonals. Launch: as mbk_diagonals_count.
 MBK_KERNEL_1 MBK_BOUNDS(128)
     mbk_diagonals_fill(MBK_GRID_CONSTANT mbk_diagonals_fill_arguments a) {
   for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;
@@ -71,16 +71,37 @@ MBK_KERNEL_1 MBK_BOUNDS(128)
         a.offsets[k] = diagonal;
         a.present[k] = (mbk_u64)highs << 32 | lows;
       }
-#if !MBK_PATTERN
-      MBK_VALUE *const slot = a.slots + k * MBK_SLICE + mbk_lane();
-      slot[0] = in_low ? mbk_load(a.values + low.at) : (MBK_VALUE)0;
-      slot[32] = in_high ? mbk_load(a.values + high.at) : (MBK_VALUE)0;
-#endif
       mbk_row_pass(low, a.col_ind, diagonal);
       mbk_row_pass(high, a.col_ind, diagonal);
     }
   }
 }
+
+#if !MBK_PATTERN
+// Writes the values of all diagonals: each row takes its own in their order, one for each of
+// its bits. Launch: as mbk_diagonals_count.
+MBK_KERNEL_1 MBK_BOUNDS(128)
+    mbk_diagonals_values(MBK_GRID_CONSTANT mbk_diagonals_values_arguments a) {
+  for (mbk_u64 slice = (mbk_u64)mbk_block() * 4 + mbk_thread() / 32; slice < a.slices;
+       slice += (mbk_u64)mbk_grid() * 4) {
+    const mbk_u64 row = slice * MBK_SLICE + mbk_lane(), start = a.start[slice];
+    const mbk_u32 count = a.start[slice + 1] - (mbk_u32)start;
+    const MBK_VALUE *low = a.values + (row < a.rows ? mbk_load(a.row_ptr + row) - MBK_BASE : 0);
+    const MBK_VALUE *high =
+        a.values + (row + 32 < a.rows ? mbk_load(a.row_ptr + row + 32) - MBK_BASE : 0);
+    MBK_VALUE *const slots = a.slots + start * MBK_SLICE + mbk_lane();
+#pragma unroll 4
+    for (mbk_u32 k = 0; k < count; k++) {
+      const mbk_u64 present = mbk_load(a.present + start + k) >> mbk_lane();
+      const bool in_low = present & 1, in_high = present >> 32 & 1;
+      slots[k * MBK_SLICE] = in_low ? mbk_load(low) : (MBK_VALUE)0;
+      slots[k * MBK_SLICE + 32] = in_high ? mbk_load(high) : (MBK_VALUE)0;
+      low += in_low;
+      high += in_high;
+    }
+  }
+}
+#endif
 
 // The product of the nonzero whose value is in `slot`. Its row is `after` rows after the lane's
 // first row.

@@ -9,7 +9,7 @@ typedef struct mbi_diagonals {
   uint64_t slices, blocks;
   uint64_t count; /* number of diagonals in all slices */
   mbi_devptr start, offsets, present, slots;
-  void *kernels[3]; /* CUfunction: count, fill, product */
+  void *kernels[4]; /* CUfunction: count, fill, product, values (general values alone) */
 } mbi_diagonals;
 
 /* Rows per slice: MBK_SLICE of spmv/shared/diagonals.cuh. */
