@@ -209,9 +209,9 @@ MBI_INTERNAL merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
     }
   }
   if (r->header.field != MBI_MM_PATTERN) {
-    const int complex = r->header.field == MBI_MM_COMPLEX;
-    MBI_TRY(mbi_mm_explain_value(r, complex ? "real part" : "value", &p));
-    if (complex) {
+    const int two = r->header.field == MBI_MM_COMPLEX;
+    MBI_TRY(mbi_mm_explain_value(r, two ? "real part" : "value", &p));
+    if (two) {
       MBI_TRY(mbi_mm_explain_value(r, "imaginary part", &p));
     }
   }

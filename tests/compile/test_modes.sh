@@ -37,6 +37,7 @@ sed '1i #define MERBIT_IMPLEMENTATION\n#define MERBIT_STATIC' "$work/other.c" >"
 sed '1i #define MERBIT_STATIC' "$work/main.c" >"$work/static_main.c"
 sed '/^const char \*other(void);$/d; /^int main/d' "$work/main.c" >"$work/library.c"
 printf '#include <stdio.h>\n#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\n' >"$work/late.c"
+printf '#include <tgmath.h>\n#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\n' >"$work/macros.c"
 
 "$python" "$root/gen/generate.py" --study --output "$work/study/merbit.h" || fail "gen/generate.py --study"
 
@@ -126,6 +127,8 @@ for family in gcc clang; do
     fail "a system header before the implementation was not refused"
   fi
   grep -q "before any system header" "$work/late.txt" || fail "the refusal does not say what to do"
+  # Names of its own survive headers before it that define macros such as `complex`, `I` and log().
+  $family -std=c99 -D_GNU_SOURCE $warnings -I"$root" -fsyntax-only "$work/macros.c" || fail "after tgmath.h: $family"
   # Another compiler accepts the declarations, and an error tells why it cannot compile the implementation.
   $family -U__GNUC__ -std=c99 $warnings -I"$root" -fsyntax-only "$work/other.c" || fail "declarations without GNU C: $family"
   if $family -U__GNUC__ -std=c99 -I"$root" -fsyntax-only "$work/library.c" 2>"$work/foreign.txt"; then
