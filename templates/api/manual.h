@@ -14,7 +14,9 @@
  * is older than glibc 2.34; on Windows and macOS nothing more is needed. The build needs no CUDA
  * header and no CUDA library: merbit opens libcuda and libnvrtc at run time. Define MERBIT_STATIC
  * before the include to make every function static. The CPU methods use OpenMP if the compiler has
- * it enabled; otherwise they use a small thread pool that belongs to the context.
+ * it enabled; otherwise they use a small thread pool that belongs to the context. In a project that
+ * is compiled with -ffast-math or -Ofast, compile that one file with -fno-fast-math (MSVC:
+ * /fp:precise), because merbit must see NaN and infinities.
  *
  * FUNCTIONS BY TASK. A name that begins with an underscore continues the name before it: _get_info
  * stands for merbit_context_get_info.

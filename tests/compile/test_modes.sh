@@ -127,6 +127,14 @@ for family in gcc clang; do
     fail "a system header before the implementation was not refused"
   fi
   grep -q "before any system header" "$work/late.txt" || fail "the refusal does not say what to do"
+  # Without NaN and infinities a file could not be written, for example.
+  for mode in -ffast-math -ffinite-math-only; do
+    if $family $mode -std=c99 -I"$root" -fsyntax-only "$work/library.c" 2>"$work/fast.txt"; then
+      fail "$family $mode was not refused"
+    fi
+    grep -q "with -fno-fast-math" "$work/fast.txt" || fail "the refusal of $mode does not say what to do"
+  done
+  $family -ffast-math -std=c99 $warnings -I"$root" -fsyntax-only "$work/other.c" || fail "declarations with -ffast-math"
   # Names of its own survive headers before it that define macros such as `complex`, `I` and log().
   $family -std=c99 -D_GNU_SOURCE $warnings -I"$root" -fsyntax-only "$work/macros.c" || fail "after tgmath.h: $family"
   # Another compiler accepts the declarations, and an error tells why it cannot compile the implementation.
