@@ -30,7 +30,7 @@ static int mbi_mm_convert(const mbi_decimal *decimal, merbit_type type, double *
     return mbi_decimal_f64(decimal, value);
   }
   finite = mbi_decimal_f32(decimal, &single);
-  *value = (double)single;
+  *value = mbi_f32_widen(single);
   return finite;
 }
 

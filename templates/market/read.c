@@ -51,10 +51,10 @@ static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value,
     if (r->type == MERBIT_F64) {
       ((double *)r->values)[at] = value;
     } else if (r->type == MERBIT_F32) {
-      ((float *)r->values)[at] = (float)value;
+      ((float *)r->values)[at] = mbi_f32_narrow(value);
     } else if (r->type == MERBIT_C64) {
-      ((mbi_c64 *)r->values)[at].re = (float)value;
-      ((mbi_c64 *)r->values)[at].im = (float)imaginary;
+      ((mbi_c64 *)r->values)[at].re = mbi_f32_narrow(value);
+      ((mbi_c64 *)r->values)[at].im = mbi_f32_narrow(imaginary);
     } else {
       ((mbi_c128 *)r->values)[at].re = value;
       ((mbi_c128 *)r->values)[at].im = imaginary;

@@ -62,6 +62,8 @@ MBI_INTERNAL void mbi_mm_mend_point(char *text) {
   *to = '\0';
 }
 
+/* Returns whether a text is read as the value, bit for bit. Comparing the numbers would not do:
+ * the program may have set the processor to take subnormal ones for zero. */
 static int mbi_mm_reads_back(const char *text, double value, int single) {
   char line[40];
   mbi_decimal decimal;
@@ -71,9 +73,9 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
   memcpy(line, text, strlen(text));
   (void)mbi_decimal_scan(line, &decimal);
   if (single) {
-    return mbi_decimal_f32(&decimal, &single_read) && (double)single_read == value;
+    return mbi_decimal_f32(&decimal, &single_read) && mbi_f32_widen(single_read) == value;
   }
-  return mbi_decimal_f64(&decimal, &read) && read == value;
+  return mbi_decimal_f64(&decimal, &read) && memcmp(&read, &value, sizeof read) == 0;
 }
 
 /* Writes the fewest digits, at least 15 (6 for a float), from which the value can be read back
@@ -106,8 +108,8 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
   mbi_mm_put_whole(out, (mirrored ? row : col) + 1, view->values != NULL ? ' ' : '\n');
   for (part = 0; part < parts && view->values != NULL; part++) {
     const int64_t at = i * parts + part;
-    const double value =
-        single ? (double)((const float *)view->values)[at] : ((const double *)view->values)[at];
+    const double value = single ? mbi_f32_widen(((const float *)view->values)[at])
+                                : ((const double *)view->values)[at];
     const int negated = mirrored && (view->symmetry == MERBIT_SYMMETRY_SKEW ||
                                      (view->symmetry == MERBIT_SYMMETRY_HERMITIAN && part > 0));
     mbi_mm_put_value(out, negated ? -value : value, single);

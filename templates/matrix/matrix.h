@@ -143,6 +143,8 @@ MBI_INTERNAL int mbi_type_complex(merbit_type type);
 MBI_INTERNAL int mbi_scalar_zero(merbit_type type, const void *scalar);
 MBI_INTERNAL float mbi_f16_value(uint16_t half);
 MBI_INTERNAL float mbi_bf16_value(uint16_t half);
+MBI_INTERNAL double mbi_f32_widen(float single);
+MBI_INTERNAL float mbi_f32_narrow(double value);
 /* matrix/shares.c */
 MBI_INTERNAL size_t mbi_index_bytes(merbit_index_type type);
 MBI_INTERNAL merbit_type mbi_view_type(const merbit_view *view);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <fenv.h>
 #include "market/write.h"
+#include "support/flush.h"
 
 static void assert_written(merbit_context *context, const merbit_view *view,
                            const char *expected) {
@@ -172,6 +173,30 @@ static void test_round_trip(void **state) {
   merbit_context_destroy(context);
 }
 
+/* The same for subnormal numbers if the program flushes them to zero. */
+static void test_flushed(void **state) {
+  enum { COUNT = 4000 };
+  merbit_context *context = cpu_open(NULL, 1);
+  double *doubles = (double *)malloc(COUNT * sizeof *doubles);
+  float *floats = (float *)malloc(COUNT * sizeof *floats);
+  uint64_t seed = 7;
+  int i;
+  (void)state;
+  for (i = 0; i < COUNT; i++) {
+    const uint64_t bits = test_random(&seed) & UINT64_C(0x801fffffffffffff);
+    const uint32_t bits32 = (uint32_t)(test_random(&seed) & 0x80ffffff);
+    memcpy(&doubles[i], &bits, 8);
+    memcpy(&floats[i], &bits32, 4);
+  }
+  flush_subnormals(1);
+  round_trip(context, MERBIT_F64, doubles, COUNT);
+  round_trip(context, MERBIT_F32, floats, COUNT);
+  flush_subnormals(0);
+  free(doubles);
+  free(floats);
+  merbit_context_destroy(context);
+}
+
 static void test_nan(void **state) {
   static const int32_t row_ptr[] = {0, 1}, col_ind[] = {0};
   const double nan_value = (double)NAN;
@@ -237,6 +262,7 @@ int main(void) {
       cmocka_unit_test(test_kinds_of_views),
       cmocka_unit_test(test_empty),
       cmocka_unit_test(test_round_trip),
+      cmocka_unit_test(test_flushed),
       cmocka_unit_test(test_nan),
       cmocka_unit_test(test_rounding),
       cmocka_unit_test(test_decimal_separators),

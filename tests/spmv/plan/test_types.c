@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 #include "support/cpu.h"
+#include "support/flush.h"
 #include "support/typed.h"
 #include "support/unknown.h"
 
@@ -31,22 +32,6 @@ static void every_kind_meets_the_bound(void **state) {
     test_matrix_free(&m);
   }
   merbit_context_destroy(context);
-}
-
-/* Switches flushing of subnormal floats to zero, which -ffast-math enables for a whole program,
- * on or off. */
-static void flush_subnormals(int on) {
-#if defined(__x86_64__)
-  const unsigned bits = 0x8040, word = __builtin_ia32_stmxcsr();
-  __builtin_ia32_ldmxcsr(on ? word | bits : word & ~bits);
-#elif defined(__aarch64__)
-  const uint64_t bit = UINT64_C(1) << 24;
-  uint64_t word;
-  __asm__ volatile("mrs %0, fpcr" : "=r"(word));
-  __asm__ volatile("msr fpcr, %0" : : "r"(on ? word | bit : word & ~bit));
-#else
-  (void)on;
-#endif
 }
 
 /* Every half and every bfloat16, through a plan of a diagonal. Halves also when subnormal
