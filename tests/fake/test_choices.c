@@ -170,6 +170,61 @@ static void columns_are_counted_for_hubs(void **state) {
   }
 }
 
+/* The device is lost after full blocks have been made there, while the plan waits for its work.
+ * AUTO then makes blocks on the CPU, which take new values. */
+static void blocks_of_a_lost_device(void **state) {
+  enum { HIGH = 1024, EACH_ROW = 8 };
+  static double values[2][EACH_ROW * HIGH], x[HIGH], y[HIGH];
+  static int32_t row_ptr[HIGH + 1], col_ind[EACH_ROW * HIGH];
+  const merbit_view view = merbit_csr(HIGH, HIGH, EACH_ROW * HIGH, row_ptr, col_ind, values[0]);
+  long waits = 0;
+  int lost, i, k;
+  (void)state;
+  for (i = 0; i < HIGH; i++) {
+    row_ptr[i + 1] = EACH_ROW * (i + 1);
+    x[i] = i % 5 - 2;
+    for (k = 0; k < EACH_ROW; k++) { /* two blocks of 4 x 4 in each row */
+      const int at = EACH_ROW * i + k, first = i / 4 < HIGH / 8 ? 0 : HIGH / 2;
+      col_ind[at] =
+          first + (k < 4 ? i % (HIGH / 2) / 8 * 4 : HIGH / 4 + i % 64 / 4 * 4) + k % 4;
+      values[0][at] = 1 + at * 7 % 1000;
+      values[1][at] = 1 + at * 3 % 700;
+    }
+  }
+  for (lost = 0; lost < 2; lost++) {
+    merbit_context_desc own = fake_desc(MERBIT_SIDE_AUTO);
+    merbit_context *context;
+    merbit_plan_desc desc;
+    merbit_plan *plan = NULL;
+    fake_reset();
+    assert_int_equal(merbit_context_create(&own, &context, NULL), MERBIT_OK);
+    forget_latencies(context);
+    memset(&desc, 0, sizeof desc);
+    desc.vector_memory = MERBIT_MEMORY_HOST;
+    desc.changing_values = 1; /* no shorter form of the values */
+    cuda->calls.only = "cuStreamSynchronize";
+    cuda->calls.made = 0;
+    cuda->calls.code = 700;
+    cuda->calls.fail_at = lost ? waits : 0; /* the last wait */
+    assert_int_equal(make_plan(context, &view, &desc, &plan), MERBIT_OK);
+    waits = cuda->calls.made;
+    assert_int_equal(plan->side, lost ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA);
+    assert_int_equal(plan->method, MERBIT_METHOD_BSR);
+    assert_int_equal(merbit_plan_update_values(plan, values[1], MERBIT_MEMORY_HOST), MERBIT_OK);
+    assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_OK);
+    for (i = 0; i < HIGH; i++) {
+      double sum = 0;
+      for (k = EACH_ROW * i; k < EACH_ROW * (i + 1); k++) {
+        sum += values[1][k] * x[col_ind[k]];
+      }
+      assert_true(y[i] == sum);
+    }
+    merbit_plan_destroy(plan);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slices_give_way),
@@ -178,6 +233,7 @@ int main(void) {
       cmocka_unit_test(lines_are_sampled),
       cmocka_unit_test(hubs_give_way),
       cmocka_unit_test(columns_are_counted_for_hubs),
+      cmocka_unit_test(blocks_of_a_lost_device),
   };
   fake_open("new");
   scenarios_prepare();

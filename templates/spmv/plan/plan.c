@@ -145,8 +145,14 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
     mbi_device_release(plan->context, plan->arena.at);
     mbi_device_leave(plan->context);
   }
+  /* Forget also what is on a lost device, which has not been released. */
   memset(&plan->arena, 0, sizeof plan->arena);
   mbi_method_forget(plan);
+  memset(&plan->nonempty, 0, sizeof plan->nonempty);
+  if (plan->extracted.csr.rows > 0) {
+    memset(&plan->bsr, 0, sizeof plan->bsr);
+    memset(&plan->extracted, 0, sizeof plan->extracted);
+  }
   plan->cuda = NULL;
   memset(&plan->device, 0, sizeof plan->device);
 }
