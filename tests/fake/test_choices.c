@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <fenv.h>
 
 #include "fake/scenarios.h"
 
@@ -170,6 +171,28 @@ static void columns_are_counted_for_hubs(void **state) {
   }
 }
 
+/* Nothing is divided by the sizes of a matrix without nonzeros: the program may have asked for
+ * a signal then. */
+static void nothing_is_divided_by_zero(void **state) {
+  static const int32_t row_ptr[3];
+  int size;
+  (void)state;
+  for (size = 0; size < 4; size++) {
+    const merbit_view view = merbit_csr(size & 2, size & 1, 0, row_ptr, NULL, NULL);
+    merbit_context *context;
+    merbit_plan *plan = NULL;
+    fake_reset();
+    context = fake_context(NULL);
+    assert_int_equal(feclearexcept(FE_ALL_EXCEPT), 0);
+    assert_int_equal(make_plan(context, &view, NULL, &plan), MERBIT_OK);
+    assert_int_equal(fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW), 0);
+    assert_int_equal(plan->method, MERBIT_METHOD_ROWS);
+    merbit_plan_destroy(plan);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  }
+}
+
 /* The device is lost after full blocks have been made there, while the plan waits for its work.
  * AUTO then makes blocks on the CPU, which take new values. */
 static void blocks_of_a_lost_device(void **state) {
@@ -233,6 +256,7 @@ int main(void) {
       cmocka_unit_test(lines_are_sampled),
       cmocka_unit_test(hubs_give_way),
       cmocka_unit_test(columns_are_counted_for_hubs),
+      cmocka_unit_test(nothing_is_divided_by_zero),
       cmocka_unit_test(blocks_of_a_lost_device),
   };
   fake_open("new");

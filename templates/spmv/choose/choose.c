@@ -222,8 +222,7 @@ MBI_INTERNAL merbit_status mbi_choose_semiring(merbit_plan *plan) {
 
 /* Returns whether a small matrix may be searched for full blocks. */
 static int mbi_choose_small_blocks(const merbit_plan *plan) {
-  return plan->device.nnz > 0 && mbi_choose_small(plan) &&
-         plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
+  return mbi_choose_small(plan) && plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
          mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
@@ -263,7 +262,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
   if (mbi_choose_small_blocks(plan) && !mbi_choose_small_rows(plan)) {
     return mbi_nonempty_blocks(plan);
   }
-  if (plan->device.nnz == 0 || mbi_choose_small(plan)) {
+  if (mbi_choose_small(plan)) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_sample(plan));
@@ -291,8 +290,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
 /* Lists the candidates to measure, and returns their number, 0 for none. Measuring requires
  * that the user has left every choice open and that enough products follow. */
 MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan, mbi_candidate *candidates) {
-  return !plan->desc.deterministic && plan->desc.block_threads == 0 && plan->device.nnz > 0 &&
-                 mbi_plan_plain(plan)
+  return !plan->desc.deterministic && plan->desc.block_threads == 0 && mbi_plan_plain(plan)
              ? mbi_measure_affords(plan, candidates, mbi_measure_candidates(plan, candidates))
              : 0;
 }
@@ -393,6 +391,11 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_nonempty_need(plan));
+  if (plan->device.nnz == 0) { /* the forecasts would divide by zero */
+    plan->method = MERBIT_METHOD_ROWS;
+    (void)snprintf(plan->why, sizeof plan->why, "no nonzeros; runner-up scan");
+    return MERBIT_OK;
+  }
   if (mbi_plan_plain(plan)) {
     MBI_TRY(mbi_choose_sample(plan));
   }
