@@ -574,7 +574,8 @@
  * cache, and merbit_context_info.cache_off_reason says why.
  *
  * ENVIRONMENT. MERBIT_CACHE_DIR and MERBIT_NVRTC are described above. MERBIT_LOG, with any value,
- * writes log lines to stderr if no log callback is set. MERBIT_DUMP=DIR writes program texts,
- * compiler logs and cubins to DIR. An empty variable counts as unset. On Linux and macOS, programs
- * that run with raised privileges (setuid) ignore all four.
+ * writes log lines to stderr if no log callback is set. MERBIT_DUMP=DIR writes the texts, compiler
+ * logs and cubins of the programs that are compiled to DIR, which must exist. An empty variable
+ * counts as unset. On Linux and macOS, programs that run with raised privileges (setuid) ignore all
+ * four.
  */

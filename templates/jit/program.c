@@ -136,7 +136,7 @@ MBI_INTERNAL merbit_status mbi_texts_create(merbit_context *context,
 }
 
 /* Writes the program's text, log and image to the directory in MERBIT_DUMP, under the hash that
- * names them in the cache. Ignores failures. */
+ * names them in the cache. Logs a failure, and goes on. */
 static void mbi_program_dump(merbit_context *context, const char *main_file,
                              const mbi_preamble *preamble, const mbi_target *target,
                              const char *log, const void *image, size_t size) {
@@ -145,6 +145,7 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
   char *key = NULL;
   size_t key_size;
   mbi_piece pieces[2];
+  int error, another;
   if (directory != NULL) {
     key = mbi_key_create(context, main_file, preamble, target, &key_size);
   }
@@ -161,16 +162,20 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
   pieces[1].data = include;
   pieces[1].size = strlen(include);
   (void)snprintf(name, sizeof name, "%s.cu", hash);
-  (void)mbi_private_write(directory, name, pieces, 2);
+  error = mbi_private_write(directory, name, pieces, 2);
   pieces[0].data = log != NULL ? log : "";
   pieces[0].size = log != NULL ? strlen(log) : 0;
   (void)snprintf(name, sizeof name, "%s.log", hash);
-  (void)mbi_private_write(directory, name, pieces, 1);
+  another = mbi_private_write(directory, name, pieces, 1);
+  error = error != 0 ? error : another;
   pieces[0].data = image;
   pieces[0].size = size;
   (void)snprintf(name, sizeof name, "%s.%s", hash, target->ptx ? "ptx" : "cubin");
-  if (size > 0) {
-    (void)mbi_private_write(directory, name, pieces, 1);
+  another = size > 0 ? mbi_private_write(directory, name, pieces, 1) : 0;
+  error = error != 0 ? error : another;
+  if (error != 0) {
+    mbi_log(context, "cannot write to %.300s, the directory in MERBIT_DUMP: %s", directory,
+            strerror(error));
   }
 }
 

@@ -174,8 +174,11 @@ static void dump(void **state) {
   assert_int_equal(compile(context, tiny, newest, &image, &size), MERBIT_OK);
   mbi_release(context, image);
   assert_int_equal(compile(context, "wrong\n", newest, &image, &size), MERBIT_COMPILE_ERROR);
+  assert_null(strstr(log_text, "MERBIT_DUMP"));
   setenv("MERBIT_DUMP", "/nonexistent/directory", 1);
   assert_int_equal(compile(context, tiny, newest, &image, &size), MERBIT_OK);
+  assert_non_null(strstr(log_text, "cannot write to /nonexistent/directory, the directory in "
+                                   "MERBIT_DUMP: No such file or directory"));
   mbi_release(context, image);
   unsetenv("MERBIT_DUMP");
   open = opendir(directory);
