@@ -17,7 +17,7 @@ static void mbi_cache_count(merbit_context *context, int64_t *counter) {
 MBI_NOINLINE static void mbi_cache_error(merbit_context *context, const char *verb,
                                          const char *path, int error) {
   mbi_cache_count(context, &context->cache.errors);
-  mbi_log(context, "cubin cache: cannot %s %s: error %d", verb, path, error);
+  mbi_log(context, "cubin cache: cannot %s %s: %s", verb, path, strerror(error));
 }
 
 static void mbi_cache_off(merbit_context *context, const char *reason) {
@@ -58,7 +58,6 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
 MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
   mbi_cache *cache = &context->cache;
   char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
-  char number[32] = "";
   const char *fault;
   int error;
   cache->max_bytes = desc->cache_max_bytes > 0 ? desc->cache_max_bytes : MBI_CACHE_MAX_BYTES;
@@ -73,10 +72,8 @@ MBI_INTERNAL void mbi_cache_open(merbit_context *context, const merbit_context_d
     fault = error == 0 ? NULL : "cannot be resolved";
   }
   if (fault != NULL) {
-    if (error != 0) {
-      (void)snprintf(number, sizeof number, ": error %d", error);
-    }
-    (void)snprintf(reason, sizeof reason, "%.180s %s%s", path, fault, number);
+    (void)snprintf(reason, sizeof reason, "%.160s %s%s%.60s", path, fault,
+                   error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
     mbi_cache_off(context, reason);
     return;
   }
@@ -93,7 +90,8 @@ static int mbi_cache_safe(merbit_context *context) {
   fault = mbi_directory_distrust(path, 0, &error);
   if (fault != NULL) {
     mbi_cache_count(context, &context->cache.errors);
-    mbi_log(context, "cubin cache: %s %s: error %d", path, fault, error);
+    mbi_log(context, "cubin cache: %s %s%s%s", path, fault, error != 0 ? ": " : "",
+            error != 0 ? strerror(error) : "");
   }
   return fault == NULL;
 }

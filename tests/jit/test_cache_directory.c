@@ -139,14 +139,15 @@ static void reasons(void **state) {
   assert_int_equal(chmod(in_root("open"), 0777), 0);
   context = open_in(in_root("open/a/b"));
   assert_non_null(strstr(context->cache.off_reason, "/open is writable by others"));
+  assert_null(strstr(context->cache.off_reason, "others:"));
   merbit_context_destroy(context);
   write_whole(in_root("file"), "x", 1);
   context = open_in(in_root("file/a"));
   assert_non_null(strstr(context->cache.off_reason, "/file is not a directory"));
   merbit_context_destroy(context);
   context = open_in("/proc/merbit/a");
-  assert_non_null(
-      strstr(context->cache.off_reason, "/proc/merbit cannot be created or examined: error "));
+  assert_string_equal(context->cache.off_reason,
+                      "/proc/merbit cannot be created or examined: No such file or directory");
   merbit_context_destroy(context);
 }
 
