@@ -119,16 +119,19 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
 /* Copies any view into a CSR matrix in host memory that merbit owns: columns sorted, duplicates
  * added up in the order of the arrays, base 0, 32-bit columns, 32-bit offsets if nnz < 2^31. Arrays
  * in device memory are downloaded. If the view gives one triangle, the copy has both; so it is in
- * all calls below except those that write files. */
+ * all calls below except those that write files. Fails with MERBIT_NOT_SUPPORTED for duplicates of
+ * F16 and BF16 values, whose sums would lose digits. */
 MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
                                               merbit_matrix **matrix);
-/* Copies the transpose of any view into a CSR matrix of the same form as merbit_matrix_create. */
+/* Copies the transpose of any view into a CSR matrix of the same form as merbit_matrix_create, and
+ * fails as that does, and with MERBIT_TOO_LARGE if the view has more than 2^31 - 1 rows. */
 MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context, const merbit_view *view,
                                                  merbit_matrix **matrix);
-/* Copies any view into a BSR matrix in host memory that merbit owns, sorted and without duplicates.
- * It has every block that holds an entry. Places of such a block without an entry become stored
- * zeros, which are entries of the copy. Offsets have 32 bits if there are fewer than 2^31 blocks. A
- * pattern stays a pattern if its blocks are full. `desc` may be NULL, which means all defaults. */
+/* Copies any view of F64 or F32 into a BSR matrix in host memory that merbit owns, sorted and
+ * without duplicates. It has every block that holds an entry. Places of such a block without an
+ * entry become stored zeros, which are entries of the copy. Offsets have 32 bits if there are fewer
+ * than 2^31 blocks. A pattern stays a pattern if its blocks are full. `desc` may be NULL, which
+ * means all defaults. */
 MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
                                                   const merbit_view *view,
                                                   const merbit_bsr_desc *desc,
@@ -276,10 +279,11 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 /* Computes Y = alpha op(A) X + beta Y for the plan_desc.vectors columns of X and Y. The matrix is
  * read once for all of them. plan_desc.vector_order is the order of X and Y. ldx and ldy are the
  * distances, in elements, between rows (row-major) or between vectors (column-major), and at least
- * the length of one row or vector. Elements in the gaps are neither read nor written. All other
- * arguments are those of merbit_spmv. A plan of one vector needs its elements adjacent: row-major
- * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, are
- * copied to row-major scratch in the workspace. merbit_plan_reorder moves one vector per call. */
+ * the length of one row or vector. Elements in the gaps are neither read nor written, but from its
+ * first element to its last, gaps included, X must not overlap Y. All other arguments are those of
+ * merbit_spmv. A plan of one vector needs its elements adjacent: row-major with ldx or ldy other
+ * than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, are copied to row-major scratch
+ * in the workspace. merbit_plan_reorder moves one vector per call. */
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
                                      const void *beta, void *y, int64_t ldy, void *stream);
