@@ -33,7 +33,8 @@ setup(
             depends=["src/binding.h", str(ROOT / "merbit.h")],
             include_dirs=[str(ROOT)],
             libraries=["m", "dl"],
-            extra_compile_args=["-std=gnu99", "-O2", "-g0", "-fvisibility=hidden", "-pthread"],
+            extra_compile_args=["-std=gnu99", "-O2", "-fno-fast-math", "-g0", "-fvisibility=hidden",
+                                "-pthread"],
             extra_link_args=["-pthread", "-Wl,-s"],
             py_limited_api=True,
         )

@@ -1,7 +1,7 @@
 #!/bin/sh
 # merbit as part of another CMake project: with add_subdirectory in C, where a source of the project has the implementation,
 # and with FetchContent in C++, which links merbit::impl. The programs run, the parent gets no program, test or option of
-# this repository, and merbit::impl is built only if it is linked.
+# this repository, and merbit::impl is built only if it is linked, also in a project that is compiled with -ffast-math.
 # Usage: test_subproject.sh CMAKE GENERATOR
 set -eu
 cmake=$1 generator=$2
@@ -31,6 +31,6 @@ check() {
 
 check add_subdirectory C program_c -DIMPLEMENTATION="$root/cmake/merbit.c"
 [ ! -s "$work/log" ] || fail "add_subdirectory: merbit::impl was built, though nothing links it"
-check FetchContent CXX program_cpp
+check FetchContent CXX program_cpp -DCMAKE_CXX_FLAGS=-ffast-math
 [ -s "$work/log" ] || fail "FetchContent: merbit::impl was not built"
 echo "add_subdirectory and FetchContent: built and run"
