@@ -187,6 +187,10 @@ MUTATIONS = [
      "some doubles do not read back", "market_write.*"),
     ("mbi_mm_put_value", "const int most = single ? 11 : 19;", "const int most = single ? 9 : 17;",
      "numbers are not read back where a program rounds up", "market_write_text"),
+    ("mbi_f32_widen", "if (size >= 0x00800000u) {", "if (1) {",
+     "subnormal floats are lost where a program flushes them", "market_write_text"),
+    ("mbi_mm_reads_back", "memcmp(&read, &value, sizeof read) == 0", "read == value",
+     "subnormal doubles have too few digits where a program flushes them", "market_write_text"),
     # ---- core/ -----------------------------------------------------------------------------------
     ("mbi_directory_fault", "(facts->st_mode & 022) != 0 &&", "(facts->st_mode & 02) != 0 &&",
      "the group may write to the cache's directory", CACHE),
