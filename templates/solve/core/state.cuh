@@ -136,12 +136,16 @@ MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {
   mbi_solve_note_residual(m, rr);
 }
 
-// Starts the recurrence from b - A x. The convergence check has left ||b - A x||^2 in ww.
+// Starts the recurrence from b - A x. The convergence check has left ||b - A x||^2 in ww and
+// ||b||^2 in bb. If bb is 0, whatever the first x, the recurrence has nothing to compute.
 MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
   m->state.stop = MBI_SOLVE_RUNNING;
   m->state.closed = 0;
   m->state.why = MBI_WHY_NOTHING;
   mbi_solve_note_residual(m, m->state.ww);
+  if (m->state.bb == 0) {
+    m->state.stop = MBI_SOLVE_CANDIDATE;
+  }
 }
 
 // Records a breakdown caused by `value` and returns the stop for MBS_BEFORE to return, so that
