@@ -148,8 +148,9 @@ typedef struct merbit_dist merbit_dist;
  * the same, except for history and history_size. */
 typedef struct merbit_dist_solver_desc {
   merbit_solver_method method; /* MERBIT_SOLVER_CG or MERBIT_SOLVER_BICGSTAB */
-  double tolerance;            /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32 */
-  int max_iterations;          /* 0: 20000 */
+  double tolerance;   /* for ||b - A x|| / ||b||; 0: 1e-10 in f64, 1e-5 in f32. After a restart
+                       * 1.01 times the tolerance suffices */
+  int max_iterations; /* 0: 20000 */
   merbit_preconditioner_kind preconditioner; /* NONE or JACOBI */
   int check_every;  /* CUDA: iterations between two convergence checks by the host; 0: 16. On
                      * the CPU, or if sums pass through the host: 1 */
@@ -162,7 +163,8 @@ typedef struct merbit_dist_solver_desc {
  * time. */
 typedef struct merbit_dist_result {
   merbit_stop stop; /* CONVERGED, CAP, NOT_FINITE, STAGNATED or BREAKDOWN. NOT_FINITE also if
-                       ||b||^2 is too large or too small for f64: then scale b */
+                       ||b||^2 is too large or too small for f64, or another sum too large: then
+                       scale b or A */
   int iterations;
   double residual;           /* solve: ||b - A x|| / ||b|| in the 2-norm, recomputed from x.
                                 pagerank: the L1 norm of the last change */
@@ -365,7 +367,8 @@ MBI_DIST_BOTH(
     })
 
 /* Computes the numbers of a method between two passes over the vectors. Once STOP is set,
- * nothing changes. Saad, algorithms 9.1 (CG; START, CG_ALPHA, CG_BETA) and 7.7 (BiCGSTAB). */
+ * nothing changes; a sum that overflows sets it before x changes. Saad, algorithms 9.1 (CG;
+ * START, CG_ALPHA, CG_BETA) and 7.7 (BiCGSTAB). */
 MBI_DIST_BOTH(
     mbi_dist_text_step,
     MBI_DIST_HERE void mbi_dist_check(double *s) {
@@ -380,9 +383,9 @@ MBI_DIST_BOTH(
 
     MBI_DIST_HERE void mbi_dist_divide(double *s, int quotient, double above, double below) {
       s[quotient] = above / below;
-      if (below == 0 || !(s[quotient] - s[quotient] == 0)) {
+      if (below == 0 || !(below - below == 0) || !(s[quotient] - s[quotient] == 0)) {
         s[quotient] = 0;
-        s[MBI_DIST_STOP] = MBI_DIST_BROKEN;
+        s[MBI_DIST_STOP] = below - below == 0 ? MBI_DIST_BROKEN : MBI_DIST_NOT_FINITE;
       }
     }
 
@@ -398,7 +401,7 @@ MBI_DIST_BOTH(
         s[MBI_DIST_RHO] = s[MBI_DIST_JACOBI] != 0 ? sum[2] : sum[0];
         mbi_dist_check(s);
       } else if (step == MBI_DIST_STEP_CG_ALPHA) {
-        mbi_dist_divide(s, MBI_DIST_ALPHA, s[MBI_DIST_RHO], sum[0] > 0 ? sum[0] : 0);
+        mbi_dist_divide(s, MBI_DIST_ALPHA, s[MBI_DIST_RHO], sum[0] <= 0 ? 0 : sum[0]);
       } else if (step == MBI_DIST_STEP_CG_BETA) {
         const double rho = s[MBI_DIST_JACOBI] != 0 ? sum[2] : sum[0];
         s[MBI_DIST_ITERATIONS] += 1;
@@ -411,7 +414,10 @@ MBI_DIST_BOTH(
       } else if (step == MBI_DIST_STEP_BICGSTAB_ALPHA) {
         mbi_dist_divide(s, MBI_DIST_ALPHA, s[MBI_DIST_RHO], sum[0]);
       } else if (step == MBI_DIST_STEP_BICGSTAB_OMEGA) {
-        s[MBI_DIST_OMEGA] = sum[1] > 0 ? sum[0] / sum[1] : 0;
+        s[MBI_DIST_OMEGA] = 0;
+        if (sum[1] != 0) {
+          mbi_dist_divide(s, MBI_DIST_OMEGA, sum[0], sum[1]);
+        }
       } else if (step == MBI_DIST_STEP_BICGSTAB_BETA) {
         const double rho = sum[1];
         s[MBI_DIST_ITERATIONS] += 1;

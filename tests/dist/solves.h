@@ -180,6 +180,9 @@ TEST_UNUSED static void solve_run(solve_case *c) {
       assert_true(sqrtl(rr) <= 1.02L * tolerance * sqrtl(bb));
       assert_true(bb == 0 || fabsl(sqrtl(rr / bb) - residual[0]) <= 0.05L * tolerance);
     }
+    if (c->stop == MERBIT_STOP_NOT_FINITE && !c->start_from_x) { /* x is still 0 */
+      assert_true(residual[0] == 1 && iterations[0] == 0);
+    }
     ranks_world_free(w);
   }
 }

@@ -65,6 +65,31 @@ static void each_stop_is_told(void **state) {
   test_matrix_free(&m);
 }
 
+/* A p has only finite elements, but its products with p and with itself overflow. */
+static void a_sum_that_overflows_leaves_x(void **state) {
+  static const double sizes[] = {2e306, 1e160};
+  size_t s;
+  (void)state;
+  for (s = 0; s < 2; s++) {
+    test_matrix m;
+    solve_case c;
+    int64_t k;
+    solve_matrix(15, 0, &m);
+    for (k = 0; k < m.nnz; k++) {
+      m.values[k] *= sizes[s];
+    }
+    memset(&c, 0, sizeof c);
+    c.m = &m;
+    c.desc.method = s == 0 ? MERBIT_SOLVER_CG : MERBIT_SOLVER_BICGSTAB;
+    c.desc.max_iterations = 9;
+    c.stop = MERBIT_STOP_NOT_FINITE;
+    solve_run(&c);
+    c.desc.method = MERBIT_SOLVER_BICGSTAB;
+    solve_run(&c);
+    test_matrix_free(&m);
+  }
+}
+
 static void pagerank_is_that_of_one_process(void **state) {
   (void)state;
   page_run(MERBIT_SIDE_CPU, 1, 4, 0);
@@ -74,6 +99,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(systems_are_solved_as_by_one_process),
       cmocka_unit_test(each_stop_is_told),
+      cmocka_unit_test(a_sum_that_overflows_leaves_x),
       cmocka_unit_test(pagerank_is_that_of_one_process),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
