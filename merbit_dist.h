@@ -2351,6 +2351,9 @@ MERBIT_API size_t merbit_dist_describe(const merbit_dist *dist, char *text, size
   const merbit_dist_info *info;
   int length;
   if (dist == NULL) {
+    if (text != NULL && size > 0) {
+      text[0] = '\0';
+    }
     return 0;
   }
   info = &dist->info;

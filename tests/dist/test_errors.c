@@ -299,6 +299,7 @@ static void mistakes_of_a_single_process(void **state) {
   assert_int_equal(merbit_dist_spmv(NULL, NULL, x, NULL, y, NULL), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_dist_get_info(NULL, &info), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_dist_describe(NULL, sentence, sizeof sentence), 0);
+  assert_string_equal(sentence, "");
   merbit_dist_destroy(NULL);
   assert_int_equal(merbit_dist_create(context, &good, &p.view, NULL, &dist), MERBIT_OK);
   assert_int_equal(merbit_dist_get_info(dist, NULL), MERBIT_INVALID_ARGUMENT);
