@@ -167,3 +167,14 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
   solver->scale = exponent;
   return MERBIT_OK;
 }
+
+/* Returns the status of making the solver, or of an update, with scaled values. If it is a
+ * failure that may name a value, the error message says by what A was multiplied. */
+MBI_INTERNAL merbit_status mbi_scale_made(merbit_solver *solver, merbit_status status) {
+  char sentence[MERBIT_MESSAGE_SIZE];
+  if (status != MERBIT_INVALID_MATRIX && status != MERBIT_NOT_SUPPORTED) {
+    return status;
+  }
+  mbi_error_clear(solver->context, sentence, sizeof sentence);
+  return mbi_fail(solver->context, status, "with A times 2^%d: %s", solver->scale, sentence);
+}

@@ -252,7 +252,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
     mbi_error_clear(solver->context, reason, sizeof reason);
   }
   solver->view.values = scaled;
-  return mbi_solver_make(solver);
+  return mbi_scale_made(solver, mbi_solver_make(solver));
 }
 
 /* Chooses the side and makes the solver. If the GPU fails, MERBIT_SIDE_AUTO falls back to the
@@ -474,5 +474,5 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
   if (renewed != MERBIT_OK) {
     mbi_error_clear(solver->context, reason, sizeof reason);
   }
-  return mbi_solver_set_values(solver, scaled, memory);
+  return mbi_scale_made(solver, mbi_solver_set_values(solver, scaled, memory));
 }

@@ -210,6 +210,7 @@ MBI_INTERNAL merbit_status mbi_scale_x_back(merbit_solver *solver, double *lost)
 MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made);
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled);
+MBI_INTERNAL merbit_status mbi_scale_made(merbit_solver *solver, merbit_status status);
 /* solve/precondition/diagonal.c */
 MBI_INTERNAL double mbi_csr_value(const merbit_view *csr, int64_t k);
 MBI_INTERNAL merbit_status mbi_setup_csr(merbit_context *context, const merbit_view *view,

@@ -167,6 +167,29 @@ static void test_too_far(void **state) {
   linear_free(&l);
 }
 
+/* Messages that name a scaled value say so. */
+static void test_scaled_message(void **state) {
+  static const dense even = {2, {2, 1, 1, 2}, {1, 1}};
+  static const dense uneven = {2, {1e250, 2e249, 3e249, 1e250}, {1, 1}};
+  const char *const message = "with A times 2^-830: A(0, 1), counted from 0, is 0.";
+  linear l = linear_dense(&even), far = linear_dense(&uneven);
+  const merbit_view view = linear_view(&l), far_view = linear_view(&far);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  merbit_solver *solver;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_FSAI;
+  assert_int_equal(merbit_solver_create(context, &far_view, &desc, &solver),
+                   MERBIT_INVALID_MATRIX);
+  cpu_expect(context, MERBIT_INVALID_MATRIX, message);
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_update_values(solver, far.values, MERBIT_MEMORY_HOST),
+                   MERBIT_INVALID_MATRIX);
+  cpu_expect(context, MERBIT_INVALID_MATRIX, message);
+  merbit_solver_destroy(solver);
+  linear_free(&l);
+  linear_free(&far);
+}
+
 /* Solves a system of two rows in f64 or f32, and expects `stop` with the residual of the x that
  * is returned. */
 static void expect_rounded(const dense *d, int single, merbit_stop stop) {
