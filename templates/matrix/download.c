@@ -4,7 +4,8 @@
 
 /* Host copies of a view's device arrays. */
 
-MBI_NOINLINE MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *view) {
+MBI_NOINLINE MBI_INTERNAL void mbi_host_view_release(merbit_context *context,
+                                                     merbit_view *view) {
   mbi_release(context, (void *)(uintptr_t)view->row_ptr);
   mbi_release(context, (void *)(uintptr_t)view->row_ind);
   mbi_release(context, (void *)(uintptr_t)view->col_ind);
@@ -56,6 +57,48 @@ static merbit_status mbi_arrays_download(merbit_context *context, const merbit_v
                             mbi_type_size(view->value_type), &host->values);
 }
 
+/* Fails unless `last`, the last offset of a CSR, agrees with its nnz. */
+MBI_INTERNAL merbit_status mbi_view_check_end(merbit_context *context, const merbit_view *view,
+                                              int64_t last, int of_blocks) {
+  const int64_t end = view->base + view->nnz;
+  return last == end ? MERBIT_OK
+                     : mbi_fail(context, MERBIT_INVALID_MATRIX,
+                                "row_ptr[%srows] is %" PRId64 " but nnz is %" PRId64
+                                " (base %d: row_ptr[%" PRId64 "] must be %" PRId64 ")",
+                                of_blocks ? "block " : "", last, view->nnz, view->base,
+                                view->rows, end);
+}
+
+/* Fails unless the last offset of a view, whose header has been checked, agrees with nnz. The
+ * values may then be read before all arrays have been checked. Reads one offset, which may be
+ * in device memory. */
+MBI_INTERNAL merbit_status mbi_view_check_count(merbit_context *context,
+                                                const merbit_view *view) {
+  const int of_blocks = view->format == MERBIT_BSR;
+  const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
+  const size_t bytes = mbi_index_bytes(view->offset_type);
+  const void *last, *copy = NULL;
+  merbit_status status;
+  if (view->format == MERBIT_COO || view->row_ptr == NULL ||
+      (view->memory == MERBIT_MEMORY_DEVICE && context->side != MERBIT_SIDE_CUDA)) {
+    return MERBIT_OK;
+  }
+  last = (const char *)view->row_ptr + (size_t)frame.rows * bytes;
+  if (view->memory != MERBIT_MEMORY_DEVICE) {
+    return mbi_view_check_end(context, &frame, mbi_index_at(last, view->offset_type, 0),
+                              of_blocks);
+  }
+  MBI_TRY(mbi_device_enter(context));
+  status = mbi_array_download(context, last, 1, bytes, &copy);
+  mbi_device_leave(context);
+  if (status == MERBIT_OK) {
+    status = mbi_view_check_end(context, &frame, mbi_index_at(copy, view->offset_type, 0),
+                                of_blocks);
+  }
+  mbi_release(context, (void *)(uintptr_t)copy);
+  return status;
+}
+
 /* Copies a device view, whose header has been checked, to the host. The caller runs
  * mbi_host_view_release, on failure too. */
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
@@ -69,6 +112,7 @@ MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merb
                     "view.memory is MERBIT_MEMORY_DEVICE, but this context computes on the "
                     "CPU; give arrays in host memory, or make a context with MERBIT_SIDE_CUDA");
   }
+  MBI_TRY(mbi_view_check_count(context, view)); /* there may be fewer than nnz to copy */
   MBI_TRY(mbi_device_enter(context));
   status = mbi_arrays_download(context, view, host);
   mbi_device_leave(context);

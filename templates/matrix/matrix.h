@@ -164,6 +164,10 @@ MBI_INTERNAL merbit_view mbi_block_frame(const merbit_view *bsr);
 MBI_INTERNAL void mbi_host_view_release(merbit_context *context, merbit_view *view);
 MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const void *source,
                                               int64_t count, size_t size, const void **target);
+MBI_INTERNAL merbit_status mbi_view_check_end(merbit_context *context, const merbit_view *view,
+                                              int64_t last, int of_blocks);
+MBI_INTERNAL merbit_status mbi_view_check_count(merbit_context *context,
+                                                const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
                                              merbit_view *host);
 /* matrix/triangle.c */

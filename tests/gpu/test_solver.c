@@ -223,6 +223,23 @@ static void test_values_beyond_f32_there(void **state) {
   linear_free(&l);
 }
 
+/* Values in GPU memory are not read if there are fewer of them than the view says. */
+static void test_wrong_count_there(void **state) {
+  linear l = linear_grid(3, 0, 1, 0);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  merbit_solver *solver;
+  placed p = place_matrix(&l, 0);
+  (void)state;
+  p.view.nnz = 1 << 20;
+  for (desc.refine = 0; desc.refine <= 1; desc.refine++) {
+    assert_int_equal(merbit_solver_create(context, &p.view, &desc, &solver),
+                     MERBIT_INVALID_MATRIX);
+    cpu_expect(context, MERBIT_INVALID_MATRIX, "row_ptr[rows] is 33 but nnz is 1048576");
+  }
+  placed_free(&p);
+  linear_free(&l);
+}
+
 /* The error names the first of two zeros on the diagonal. */
 static void test_zero_diagonal_there(void **state) {
   linear l = linear_grid(9, 0, 3, 0);
@@ -419,6 +436,7 @@ int main(void) {
       cmocka_unit_test(test_values_in_gpu_memory),
       cmocka_unit_test(test_far_in_gpu_memory),
       cmocka_unit_test(test_values_beyond_f32_there),
+      cmocka_unit_test(test_wrong_count_there),
       cmocka_unit_test(test_zero_diagonal_there),
       cmocka_unit_test(test_no_marks_before),
       cmocka_unit_test(test_stream),

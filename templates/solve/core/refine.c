@@ -128,6 +128,7 @@ MBI_INTERNAL merbit_status mbi_refine_holds(merbit_solver *solver) {
 /* Sets the matrix and the description of the inner solver, on the side of `solver`. */
 MBI_INTERNAL merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
                                                merbit_solver_desc *desc) {
+  MBI_TRY(mbi_view_check_count(solver->context, &solver->view));
   *desc = solver->desc;
   *view = solver->view;
   view->value_type = MERBIT_F32;

@@ -241,6 +241,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
   if (!mbi_scale_matrix_needed(solver, made)) {
     return made;
   }
+  MBI_TRY(made == MERBIT_OK ? MERBIT_OK : mbi_view_check_count(solver->context, &solver->view));
   MBI_TRY(mbi_solver_enter(solver));
   status = mbi_scale_values(solver, solver->view.values, MERBIT_MEMORY_DEFAULT, &scaled);
   mbi_solver_leave(solver);

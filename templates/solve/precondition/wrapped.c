@@ -48,6 +48,7 @@ static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_v
   merbit_status status;
   p->engine->v.from = p->desc.singular != 0;
   p->engine->v.to = mbi_wrapped_single(p);
+  MBI_TRY(mbi_view_check_count(p->context, a));
   MBI_TRY(mbi_wrapped_view(p, a, &inside));
   status = mbi_precondition_create(p->context, &inside, &desc, a, &p->inner);
   mbi_wrapped_drop(p);

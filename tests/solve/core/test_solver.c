@@ -186,6 +186,9 @@ static void test_refusals(void **state) {
           "is MERBIT_PRECONDITIONER_BLOCK_JACOBI; use MERBIT_PRECONDITIONER_CALLBACK")
   REFUSED(d.expected_solves = -1, MERBIT_INVALID_ARGUMENT, "expected_solves is -1")
   REFUSED(v.cols = 10, MERBIT_INVALID_MATRIX, "9 x 10")
+  REFUSED(v.nnz = 1 << 24, MERBIT_INVALID_MATRIX, "row_ptr[rows] is 33 but nnz is 16777216")
+  REFUSED(v.nnz = 1 << 24;
+          d.refine = 1, MERBIT_INVALID_MATRIX, "row_ptr[rows] is 33 but nnz is 16777216")
   REFUSED(v.value_type = MERBIT_C128, MERBIT_NOT_SUPPORTED, "solvers take")
   REFUSED(d.refine = 1;
           v.value_type = MERBIT_F32, MERBIT_NOT_SUPPORTED, "refine needs MERBIT_F64")

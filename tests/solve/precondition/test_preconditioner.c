@@ -46,8 +46,23 @@ static void test_no_device(void **state) {
   merbit_preconditioner_destroy(p);
 }
 
+/* Values are not read if there are fewer of them than the view says. */
+static void test_wrong_count(void **state) {
+  static sparse a;
+  static typed t;
+  merbit_preconditioner_desc desc = kind_desc(MERBIT_PRECONDITIONER_JACOBI);
+  merbit_view view;
+  (void)state;
+  a = sparse_mesh(3, 3, 3, 0);
+  view = *typed_view(&t, &a, MERBIT_F64);
+  view.nnz = 1 << 24;
+  desc.single = 1;
+  expect_refused(&view, &desc, MERBIT_INVALID_MATRIX, "but nnz is 16777216");
+}
+
 int main(void) {
-  const struct CMUnitTest own[] = {cmocka_unit_test(test_no_device)};
+  const struct CMUnitTest own[] = {cmocka_unit_test(test_no_device),
+                                   cmocka_unit_test(test_wrong_count)};
   int failed = cmocka_run_group_tests(preconditioner_cases, open_one, close_it);
   failed += cmocka_run_group_tests(preconditioner_cases, open_three, close_it);
   return failed + cmocka_run_group_tests(own, open_one, close_it);
