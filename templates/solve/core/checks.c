@@ -160,6 +160,12 @@ static merbit_status mbi_solver_check_object(merbit_context *context, const merb
                     "numbers; set it to -1, or use MERBIT_PRECONDITIONER_JACOBI without "
                     "solver_desc.precondition");
   }
+  if (desc->reorder > 0 && view->format == MERBIT_BSR) {
+    return mbi_fail(
+        context, MERBIT_NOT_SUPPORTED,
+        "solver_desc.reorder moves single rows, which would break the view's blocks "
+        "apart; set it to -1, or use a CSR or COO view");
+  }
   own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
   if (own.singular && desc->refine) {
     return mbi_fail(
