@@ -388,8 +388,9 @@ MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int cou
                                                   int64_t ldb, void *x, int64_t ldx,
                                                   int start_from_x, merbit_solver_result *results);
 /* Copies new values for the same structure into the solver, like merbit_plan_update_values, and
- * makes the preconditioner again; AMG keeps its aggregates. After a failure the solver may have
- * some of the new values: give it values again before the next solve. */
+ * makes the preconditioner again, which keeps what merbit_preconditioner_update_values keeps. After
+ * a failure the solver may have some of the new values: give it values again before the next
+ * solve. */
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
 /* Computes y = A x with the solver's own plan, for example for a residual, so that A needs no
@@ -419,10 +420,10 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
 /* Makes M again from new values for the same structure, as many and in the same order as those of
  * the view, and copies them. `memory` says where they are; MERBIT_MEMORY_DEFAULT means where the
  * view's values were. Everything that depends only on the structure is kept, and so are AMG's
- * aggregates and its choice of whether to take A as symmetric. No application may be running;
- * captured graphs must be captured again. The call is complete on return. After a failure M may
- * have some of the new values: give it values again before the next application. Fails if the view
- * was a pattern. */
+ * aggregates and its choice of whether to take A as symmetric, and FSAI's choice of the 64 largest
+ * entries of longer rows. No application may be running; captured graphs must be captured again.
+ * The call is complete on return. After a failure M may have some of the new values: give it values
+ * again before the next application. Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is. `text`, `size` and the returned length are

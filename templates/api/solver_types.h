@@ -151,8 +151,8 @@ typedef struct merbit_solver_desc {
   int deterministic;           /* nonzero: equal bits in every run, as plan_desc.deterministic */
   int reorder;                 /* whether to reorder the matrix; b and x keep their order. 0: if it
                                   pays (for example for 60 expected solves of four million rows);
-                                  1: always, which needs NONE or JACOBI without `single` and
-                                  `singular`; -1: never */
+                                  1: always, which needs CSR or COO, and NONE or JACOBI without
+                                  `single` and `singular`; -1: never */
   int64_t expected_solves;     /* number of solves to come; 0: 1. For more solves, making the plan
                                   may take longer */
   merbit_solve_progress progress; /* may be NULL. Gets iteration, estimated residual and seconds
