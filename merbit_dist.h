@@ -3420,6 +3420,15 @@ static int mbi_nccl_await(mbi_nccl *n, const int *done) {
   return *done;
 }
 
+/* Unlocks `n`. If `abandoned`, the guard may release `n` from then on. */
+static void mbi_nccl_abandon(mbi_nccl *n, int abandoned) {
+  if (abandoned) {
+    (void)pthread_detach(n->guard);
+  }
+  n->abandoned = abandoned;
+  mbi_mutex_unlock(&n->lock);
+}
+
 /* Ends the guard, which has then destroyed the communicator. If that takes longer than the
  * limit, the guard is abandoned and releases everything when NCCL returns, if ever. */
 static void mbi_nccl_close(mbi_nccl *n) {
@@ -3428,13 +3437,10 @@ static void mbi_nccl_close(mbi_nccl *n) {
   n->stop = 1;
   (void)pthread_cond_broadcast(&n->changed);
   ended = mbi_nccl_await(n, &n->ended);
-  n->abandoned = !ended;
-  mbi_mutex_unlock(&n->lock);
+  mbi_nccl_abandon(n, !ended);
   if (ended) {
     (void)pthread_join(n->guard, NULL);
     mbi_nccl_release(n);
-  } else {
-    (void)pthread_detach(n->guard);
   }
 }
 
@@ -3659,16 +3665,14 @@ static merbit_status mbi_nccl_connect(mbi_nccl *n) {
   }
   mbi_mutex_lock(&n->lock);
   ready = mbi_nccl_await(n, &n->ready);
-  n->abandoned = !ready;
-  mbi_mutex_unlock(&n->lock);
-  if (!ready) {
+  if (!ready) { /* before the guard may release the context */
     status = mbi_fail(context, MERBIT_IO_ERROR,
                       "rank %d of %d: ncclCommInitRank did not return within %g s: another rank "
                       "may have ended, or not have come to merbit_exchange_nccl_create",
                       rank, ranks, n->limit);
-    (void)pthread_detach(n->guard);
-    return status;
   }
+  mbi_nccl_abandon(n, !ready);
+  MBI_TRY(status);
   if (n->result != 0) {
     mbi_nccl_text(&n->calls, n->result, text, sizeof text);
     status = mbi_fail(context, MERBIT_IO_ERROR, "rank %d of %d: ncclCommInitRank failed: %s", rank,
