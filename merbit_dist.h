@@ -1087,13 +1087,18 @@ static int64_t mbi_dist_index(const void *array, merbit_index_type type, int64_t
   return type == MERBIT_INDEX_64 ? ((const int64_t *)array)[k] : ((const int32_t *)array)[k];
 }
 
+/* Returns left - right. If that is less than INT64_MIN it wraps, and an index is refused. */
+static int64_t mbi_dist_minus(int64_t left, int64_t right) {
+  return (int64_t)((uint64_t)left - (uint64_t)right);
+}
+
 /* Returns the place of the first entry of a row. */
 static int64_t mbi_dist_row(const merbit_view *rows, int64_t row) {
-  return mbi_dist_index(rows->row_ptr, rows->offset_type, row) - rows->base;
+  return mbi_dist_minus(mbi_dist_index(rows->row_ptr, rows->offset_type, row), rows->base);
 }
 
 static int64_t mbi_dist_column(const merbit_view *rows, int64_t k) {
-  return mbi_dist_index(rows->col_ind, rows->index_type, k) - rows->base;
+  return mbi_dist_minus(mbi_dist_index(rows->col_ind, rows->index_type, k), rows->base);
 }
 
 static void mbi_dist_set(uint64_t *bits, int64_t k) {
@@ -1128,6 +1133,12 @@ static merbit_status mbi_dist_check_view(merbit_context *context, const merbit_v
     return mbi_fail(context, MERBIT_NOT_SUPPORTED,
                     "values are MERBIT_F64 or MERBIT_F32, not %d", (int)rows->value_type);
   }
+  if ((rows->offset_type != MERBIT_INDEX_32 && rows->offset_type != MERBIT_INDEX_64) ||
+      (rows->index_type != MERBIT_INDEX_32 && rows->index_type != MERBIT_INDEX_64)) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "offset_type is %d, index_type %d; use MERBIT_INDEX_32 or MERBIT_INDEX_64",
+                    (int)rows->offset_type, (int)rows->index_type);
+  }
   if (rows->rows < 0 || rows->rows > INT32_MAX) {
     return mbi_fail(context, MERBIT_TOO_LARGE,
                     "%" PRId64 " rows: a rank has 0 to 2^31 - 1; use more ranks", rows->rows);
@@ -1150,8 +1161,8 @@ static merbit_status mbi_dist_check_view(merbit_context *context, const merbit_v
  */
 #define MBI_DIST_SCAN(type)                                                                    \
   for (k = start; k < stop; k++) {                                                             \
-    const int64_t column = (int64_t)((const type *)rows->col_ind)[k] - base;                   \
-    outside += (uint64_t)(column - first) >= (uint64_t)rows->rows;                             \
+    const int64_t column = mbi_dist_minus(((const type *)rows->col_ind)[k], base);             \
+    outside += (uint64_t)mbi_dist_minus(column, first) >= (uint64_t)rows->rows;                \
     counts->diagonal += column == diagonal;                                                    \
     low = column < low ? column : low;                                                         \
     high = column > high ? column : high;                                                      \
@@ -1199,7 +1210,8 @@ static merbit_status mbi_dist_count(merbit_context *context, const merbit_view *
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
                       "row_ptr[%" PRId64 "] is %" PRId64 ", row_ptr[%" PRId64 "] is %" PRId64
                       ": offsets begin at %d, ascend and end at %" PRId64,
-                      i, mbi_dist_row(rows, i) + rows->base, i + 1, at + rows->base, rows->base,
+                      i, mbi_dist_index(rows->row_ptr, rows->offset_type, i), i + 1,
+                      mbi_dist_index(rows->row_ptr, rows->offset_type, i + 1), rows->base,
                       rows->nnz + rows->base);
     }
     bad = mbi_dist_scan(rows, first, i, start, at, counts, &outside);
@@ -1207,7 +1219,7 @@ static merbit_status mbi_dist_count(merbit_context *context, const merbit_view *
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
                       "col_ind[%" PRId64 "], in row %" PRId64 " of the rank, is %" PRId64
                       ": columns are %d to %" PRId64,
-                      bad, i, mbi_dist_column(rows, bad) + rows->base, rows->base,
+                      bad, i, mbi_dist_index(rows->col_ind, rows->index_type, bad), rows->base,
                       rows->cols - 1 + rows->base);
     }
     if (outside == 0) {

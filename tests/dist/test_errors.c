@@ -31,6 +31,18 @@ static void negative_column(ranks_part *p, merbit_dist_desc *desc, merbit_exchan
   ((int64_t *)p->col_ind)[5] = -1;
 }
 
+static void least_column(ranks_part *p, merbit_dist_desc *desc, merbit_exchange *exchange) {
+  (void)desc;
+  (void)exchange;
+  ((int64_t *)p->col_ind)[5] = INT64_MIN;
+}
+
+static void another_index(ranks_part *p, merbit_dist_desc *desc, merbit_exchange *exchange) {
+  (void)desc;
+  (void)exchange;
+  p->view.index_type = (merbit_index_type)3;
+}
+
 static void falling_offsets(ranks_part *p, merbit_dist_desc *desc, merbit_exchange *exchange) {
   (void)desc;
   (void)exchange;
@@ -156,6 +168,8 @@ static void a_method_of_the_gpu(ranks_part *p, merbit_dist_desc *desc,
 static const mistake mistakes[] = {
     {"rank 1: col_ind[5], in row", MERBIT_INVALID_MATRIX, bad_column},
     {"rank 1: col_ind[5], in row", MERBIT_INVALID_MATRIX, negative_column},
+    {"is -9223372036854775808: columns are 0 to 224", MERBIT_INVALID_MATRIX, least_column},
+    {"rank 1: offset_type is 1, index_type 3; use", MERBIT_INVALID_ARGUMENT, another_index},
     {"rank 1: row_ptr[2] is", MERBIT_INVALID_MATRIX, falling_offsets},
     {"rank 1: row_ptr[0] is 1", MERBIT_INVALID_MATRIX, offsets_that_begin_late},
     {"rank 1: row_ptr ends at", MERBIT_INVALID_MATRIX, offsets_that_end_early},
