@@ -69,9 +69,9 @@ MBI_INTERNAL merbit_status mbi_view_check_end(merbit_context *context, const mer
                                 view->rows, end);
 }
 
-/* Fails unless the last offset of a view, whose header has been checked, agrees with nnz. The
- * values may then be read before all arrays have been checked. Reads one offset, which may be
- * in device memory. */
+/* Fails if a view's arrays are in device memory that the context cannot read, or if the last
+ * offset disagrees with nnz. The header must have been checked. The values may then be read
+ * before all arrays have been checked. Reads one offset. */
 MBI_INTERNAL merbit_status mbi_view_check_count(merbit_context *context,
                                                 const merbit_view *view) {
   const int of_blocks = view->format == MERBIT_BSR;
@@ -79,8 +79,12 @@ MBI_INTERNAL merbit_status mbi_view_check_count(merbit_context *context,
   const size_t bytes = mbi_index_bytes(view->offset_type);
   const void *last, *copy = NULL;
   merbit_status status;
-  if (view->format == MERBIT_COO || view->row_ptr == NULL ||
-      (view->memory == MERBIT_MEMORY_DEVICE && context->side != MERBIT_SIDE_CUDA)) {
+  if (view->memory == MERBIT_MEMORY_DEVICE && context->side != MERBIT_SIDE_CUDA) {
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                    "view.memory is MERBIT_MEMORY_DEVICE, but this context computes on the "
+                    "CPU; give arrays in host memory, or make a context with MERBIT_SIDE_CUDA");
+  }
+  if (view->format == MERBIT_COO || view->row_ptr == NULL) {
     return MERBIT_OK;
   }
   last = (const char *)view->row_ptr + (size_t)frame.rows * bytes;
@@ -107,11 +111,6 @@ MBI_INTERNAL merbit_status mbi_view_download(merbit_context *context, const merb
   *host = *view;
   host->memory = MERBIT_MEMORY_HOST;
   host->row_ptr = host->row_ind = host->col_ind = host->values = NULL;
-  if (context->side != MERBIT_SIDE_CUDA) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.memory is MERBIT_MEMORY_DEVICE, but this context computes on the "
-                    "CPU; give arrays in host memory, or make a context with MERBIT_SIDE_CUDA");
-  }
   MBI_TRY(mbi_view_check_count(context, view)); /* there may be fewer than nnz to copy */
   MBI_TRY(mbi_device_enter(context));
   status = mbi_arrays_download(context, view, host);

@@ -189,6 +189,8 @@ static void test_refusals(void **state) {
   REFUSED(v.nnz = 1 << 24, MERBIT_INVALID_MATRIX, "row_ptr[rows] is 33 but nnz is 16777216")
   REFUSED(v.nnz = 1 << 24;
           d.refine = 1, MERBIT_INVALID_MATRIX, "row_ptr[rows] is 33 but nnz is 16777216")
+  REFUSED(v.memory = MERBIT_MEMORY_DEVICE;
+          d.refine = 1, MERBIT_INVALID_ARGUMENT, "this context computes on the CPU")
   REFUSED(v.value_type = MERBIT_C128, MERBIT_NOT_SUPPORTED, "solvers take")
   REFUSED(d.refine = 1;
           v.value_type = MERBIT_F32, MERBIT_NOT_SUPPORTED, "refine needs MERBIT_F64")

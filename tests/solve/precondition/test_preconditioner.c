@@ -46,8 +46,9 @@ static void test_no_device(void **state) {
   merbit_preconditioner_destroy(p);
 }
 
-/* Values are not read if there are fewer of them than the view says. */
-static void test_wrong_count(void **state) {
+/* Values are not read if there are fewer of them than the view says, or if they are in the
+ * memory of a GPU that is not there. */
+static void test_wrong_values(void **state) {
   static sparse a;
   static typed t;
   merbit_preconditioner_desc desc = kind_desc(MERBIT_PRECONDITIONER_JACOBI);
@@ -58,11 +59,14 @@ static void test_wrong_count(void **state) {
   view.nnz = 1 << 24;
   desc.single = 1;
   expect_refused(&view, &desc, MERBIT_INVALID_MATRIX, "but nnz is 16777216");
+  view = t.view;
+  view.memory = MERBIT_MEMORY_DEVICE;
+  expect_refused(&view, &desc, MERBIT_INVALID_ARGUMENT, "this context computes on the CPU");
 }
 
 int main(void) {
   const struct CMUnitTest own[] = {cmocka_unit_test(test_no_device),
-                                   cmocka_unit_test(test_wrong_count)};
+                                   cmocka_unit_test(test_wrong_values)};
   int failed = cmocka_run_group_tests(preconditioner_cases, open_one, close_it);
   failed += cmocka_run_group_tests(preconditioner_cases, open_three, close_it);
   return failed + cmocka_run_group_tests(own, open_one, close_it);
