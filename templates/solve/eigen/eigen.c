@@ -67,7 +67,9 @@ static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view)
     own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10;
   }
   own->count = own->count != 0 ? own->count : 1;
-  own->basis = own->basis != 0 ? own->basis : 2 * own->count + MBI_EIGEN_BASIS;
+  if (own->basis == 0 && own->count >= 1 && own->count <= MERBIT_EIGEN_MOST) {
+    own->basis = 2 * own->count + MBI_EIGEN_BASIS; /* other counts are refused */
+  }
   own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 

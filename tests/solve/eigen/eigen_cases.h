@@ -427,6 +427,7 @@ static void test_eigen_refusals(void **state) {
   REFUSE(which, (merbit_eigen_which)4, "eigen_desc.which is 4");
   REFUSE(count, -1, "eigen_desc.count is -1");
   REFUSE(count, 33, "eigen_desc.count is 33");
+  REFUSE(count, INT32_MAX, "eigen_desc.count is 2147483647");
   REFUSE(count, 10, "the matrix has 9 rows");
   REFUSE(basis, 3, "eigen_desc.basis is 3");
   REFUSE(basis, 257, "eigen_desc.basis is 257");
