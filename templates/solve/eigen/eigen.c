@@ -173,6 +173,7 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
     const double *sums = solver->seen.ring + 3 * q;
     const double residual = sqrt(sums[0] / sums[1]);
     values[q] = ldexp(lanczos ? value[q] : sums[2] / sums[1], -solver->scale);
+    e->stop = fabs(values[q]) <= DBL_MAX ? e->stop : MERBIT_STOP_NOT_FINITE;
     result->residuals[q] = e->scale > 0 ? residual / e->scale : residual;
     result->converged += result->residuals[q] <= e->desc.tolerance;
   }

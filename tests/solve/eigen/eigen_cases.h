@@ -286,6 +286,7 @@ static void test_power(void **state) {
   static const dense turn = {2, {3, -4, 4, 3}, {0}};
   static const dense nothing = {3, {0, 1, 0, 0, 0, 1, 0, 0, 0}, {0}};
   static const dense vanishing = {2, {0, 1, 1e-200, 0}, {0}};
+  static const dense immense = {2, {1.5e308, 1.5e308, 1.5e308, 1.5e308}, {0}};
   merbit_eigen_desc desc = eigen_desc(MERBIT_EIGEN_LARGEST_MAGNITUDE, 1, 1e-11);
   const dense *bad[2];
   static pairs p;
@@ -324,6 +325,13 @@ static void test_power(void **state) {
   eigen_once(&l, &desc, &p);
   expect_eigen(&p, MERBIT_STOP_NOT_FINITE, "not finite");
   linear_free(&l);
+  for (i = 0; i < 2; i++) {
+    l = linear_dense(&immense);
+    desc.method = i == 0 ? MERBIT_EIGEN_LANCZOS : MERBIT_EIGEN_POWER;
+    eigen_once(&l, &desc, &p);
+    expect_eigen(&p, MERBIT_STOP_NOT_FINITE, "overflowed");
+    linear_free(&l);
+  }
   l = linear_dense(&vanishing); /* the eigenvalues are 1e-100 and -1e-100 */
   eigen_once(&l, &desc, &p);
   expect_eigen(&p, MERBIT_STOP_NOT_FINITE, "so small that its square is 0");
