@@ -19,7 +19,7 @@ mbi_solve_checked(const merbit_solver *solver) {
 
 /* Returns ||r|| / ||b||; `square` is ||r||^2. */
 MBI_NOINLINE MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square) {
-  return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
+  return state->bb == 0 ? 0 : sqrt(square) / sqrt(state->bb);
 }
 
 /* Appends the residuals of the last round to the history. */

@@ -71,7 +71,10 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
   result->residual = mbi_solve_ratio(state, state->ww);
   result->estimated_residual =
       mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
-  result->backward_error = scale > DBL_MAX ? HUGE_VAL : scale > 0 ? state->w_most / scale : 0;
+  result->backward_error = isnan(result->residual) ? result->residual /* w_most skips NaN */
+                           : scale > DBL_MAX       ? HUGE_VAL
+                           : scale > 0             ? state->w_most / scale
+                                                   : 0;
   if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
     result->iterations = 0;
     result->residual = result->estimated_residual = result->backward_error = 0;

@@ -129,9 +129,12 @@ static void test_not_finite(void **state) {
       b.b[1] = bad[i];
       s = solve_dense(&b, &desc, x);
       expect_stop(&s, MERBIT_STOP_NOT_FINITE, "not finite by iteration 0");
+      assert_true(isnan(s.result.residual) && isnan(s.result.estimated_residual));
+      assert_true(isnan(s.result.backward_error));
       a.a[1] = bad[i];
       s = solve_dense(&a, &desc, x);
       expect_stop(&s, MERBIT_STOP_NOT_FINITE, "not finite");
+      assert_true(isnan(s.result.residual) && isnan(s.result.backward_error));
     }
   }
 }
