@@ -242,6 +242,13 @@ def _other(name: str, kind: type[Library]) -> Optional[Library]:
     return _others[name]
 
 
+def numpy_of(array: Any) -> numpy.ndarray:
+    """Returns an array of another library in host memory as one of NumPy, without a copy."""
+    if hasattr(array, "__dlpack__") and not hasattr(array, "__array__"):
+        return numpy.from_dlpack(array)
+    return numpy.asarray(array)
+
+
 def library_of(array: Any) -> Optional[Library]:
     """Returns the library of an array, or None if it is not NumPy, CuPy or PyTorch."""
     if isinstance(array, numpy.ndarray):

@@ -14,7 +14,7 @@ import numpy
 from . import _core
 from ._context import Context, default_context
 from ._errors import bad_argument, bad_type, not_supported
-from ._libraries import BF16, COMPLEX, F16, F32, F64, HOST, NAMES, NUMPY, TYPES, Library, library_of
+from ._libraries import BF16, COMPLEX, F16, F32, F64, HOST, NAMES, NUMPY, TYPES, Library, library_of, numpy_of
 from ._sources import FORMS, Parts, parts_of
 
 METHODS = {
@@ -213,7 +213,7 @@ class Source:
             if library is not None:
                 values = library.copy(values)
             elif _core.inspect(values, "values")[1] == HOST:
-                values = numpy.array(values)
+                values = numpy_of(values).copy()
             view = self.parts.view(values)
             if view.value_type != self.view.value_type:
                 raise bad_type(
@@ -253,7 +253,8 @@ class Operand:
         self.kind, self.device, self.shape, self.strides = _core.inspect(self.array, "x")
         self.vectors = self.shape[1] if len(self.shape) == 2 else 1
         if self.library is None and self.device == HOST:
-            self.library, self.array = NUMPY, numpy.asarray(array)
+            self.library = NUMPY
+            self.array = numpy_of(array) if self.kind in TYPES and self.kind != "bfloat16" else array
 
 
 class Matrix:

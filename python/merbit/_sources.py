@@ -9,7 +9,7 @@ import numpy
 
 from . import _core
 from ._errors import ArgumentTypeError, bad_argument, bad_type
-from ._libraries import HOST, NAMES, NUMPY, TYPES, Library, library_of
+from ._libraries import HOST, NAMES, NUMPY, TYPES, Library, library_of, numpy_of
 
 CSR, COO, BSR = 0, 1, 2
 SYMMETRIES = {None: 0, "symmetric": 1, "skew": 2, "hermitian": 3}
@@ -61,7 +61,7 @@ def _sorted(values: Any, order: Any) -> Any:
     """Returns values in the order of a CSC in that of the CSR into which the matrix was converted."""
     found, needed = library_of(values), library_of(order)
     if found is None and _core.inspect(values, "values")[1] == HOST:
-        found, values = NUMPY, numpy.asarray(values)
+        found, values = NUMPY, numpy_of(values)
     if found is not needed and needed is not None:
         raise bad_type(
             f"the new values are of {type(values).__name__}; the matrix was converted from a CSC of {needed.name}, so "

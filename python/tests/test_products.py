@@ -77,6 +77,31 @@ def test_arrays_of_ctypes():
     assert A.multiply((ctypes.c_double * 2 * 3)(*rows)).tolist() == [[201, 402], [30, 60]]
 
 
+class OnlyDLPack:
+    """An array of a library that merbit does not know, and that NumPy cannot convert by __array__."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self):
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("form", ["csr", "csc"])
+def test_arrays_with_only_dlpack(sparse, random, form):
+    S, x, X = sparse(9, 7).asformat(form), random.random(7), random.random((7, 130))
+    A = merbit.csr(S)
+    for vectors in x, X, X[:, :3]:
+        close(A @ OnlyDLPack(vectors), S @ vectors, "float64")
+    with pytest.raises(TypeError, match="x has type int64"):
+        A @ OnlyDLPack(numpy.ones(7, int))
+    A.update(OnlyDLPack(2 * S.data))
+    close(A @ x, 2 * (S @ x), "float64")
+
+
 def test_pattern_and_narrow_values(sparse, random):
     S = sparse(20, 15)
     x = random.random(15)
