@@ -132,6 +132,14 @@ def _of_torch(torch: Any, tensor: Any, symmetry: int) -> Parts:
     return Parts(CSR, shape, *arrays, symmetry=symmetry)
 
 
+def _used(matrix: Any) -> tuple[Any, Any]:
+    """Returns indices and values of a CSR or BSR without the spare room that SciPy's arrays may have at their end."""
+    indices, values = matrix.indices, matrix.data
+    if isinstance(matrix.indptr, numpy.ndarray) and 0 <= matrix.indptr[-1] < len(indices):
+        return indices[: matrix.indptr[-1]], values[: matrix.indptr[-1]]
+    return indices, values
+
+
 def _of_scipy(matrix: Any, symmetry: int) -> Parts:
     """Reads the attributes that SciPy's and CuPy's matrices share."""
     shape = _pair(matrix.shape)
@@ -142,9 +150,9 @@ def _of_scipy(matrix: Any, symmetry: int) -> Parts:
         values = matrix.data[: len(order)]  # a CSC may have room for more
         return Parts(CSR, shape, places.indptr, places.indices, values, symmetry=symmetry, order=order)
     if matrix.format == "csr":
-        return Parts(CSR, shape, matrix.indptr, matrix.indices, matrix.data, symmetry=symmetry)
+        return Parts(CSR, shape, matrix.indptr, *_used(matrix), symmetry=symmetry)
     if matrix.format == "bsr":
-        return Parts(BSR, shape, matrix.indptr, matrix.indices, matrix.data, block=matrix.blocksize, symmetry=symmetry)
+        return Parts(BSR, shape, matrix.indptr, *_used(matrix), block=matrix.blocksize, symmetry=symmetry)
     if matrix.format == "coo":
         return Parts(COO, shape, matrix.row, matrix.col, matrix.data, symmetry=symmetry)
     raise bad_type(f"the format {matrix.format} is none that merbit multiplies; convert the matrix with S.tocsr()")

@@ -41,6 +41,16 @@ def test_old_matrix_classes(sparse, random):
     close(merbit.csr(S) @ x, S @ x, "float64")
 
 
+@pytest.mark.parametrize("form", ["csr", "csc", "bsr"])
+def test_spare_room_of_scipy(sparse, random, form):
+    """SciPy's arrays may be longer than the last offset says."""
+    S, x = sparse(10, 8).asformat(form), random.random(8)
+    expected = S @ x
+    S.indices = numpy.concatenate([S.indices, numpy.full(3, -1, S.indices.dtype)])
+    S.data = numpy.concatenate([S.data, numpy.ones((3, *S.data.shape[1:]))])
+    close(merbit.csr(S) @ x, expected, "float64")
+
+
 @pytest.mark.parametrize("index", ["int32", "int64"])
 @pytest.mark.parametrize("base", [0, 1])
 def test_arrays(sparse, random, index, base):
