@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import operator
 import threading
 from typing import Any, Callable, Mapping, Optional, Union
 
@@ -402,6 +403,8 @@ def eigsh(
     source = matrix_of(A)._source
     if not 1 <= k <= 32:
         raise bad_argument(f"k is {k}; merbit finds 1 to 32 eigenpairs")
+    if not 0 <= seed < 2**64:
+        raise bad_argument(f"seed is {seed}; it must be 0 to 2^64 - 1")
     values = numpy.empty(k)
     vectors = numpy.empty((k, source.parts.shape[0]), NAMES[_real(source)])
     result = _core.eigen(
@@ -414,7 +417,7 @@ def eigsh(
         basis,
         tolerance,
         max_iterations,
-        seed,
+        operator.index(seed),
         deterministic,
         _callback(progress),
     )

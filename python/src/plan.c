@@ -107,7 +107,7 @@ static int read_wish(PyObject *arguments, PyObject *keywords, mpy_wish *wish) {
   int operation = 0, method = 0, vector_type = 0, semiring = 0, order = 0;
   memset(wish, 0, sizeof *wish);
   wish->keep = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!|iiiiiiiiOiiOO:Plan", names,
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!|iiiiippiOiiOO:Plan", names,
                                    mpy_context_type, &wish->context, mpy_view_type, &wish->view,
                                    &operation, &method, &vector_type, &wish->host_vectors,
                                    &desc->expected_calls, &desc->changing_values,

@@ -374,7 +374,7 @@ static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *k
   memset(&desc, 0, sizeof desc);
   memset(&options, 0, sizeof options);
   if (!PyArg_ParseTupleAndKeywords(
-          arguments, keywords, "O!O!i|idiiiiOiiiLppiKii:Solver", names, mpy_context_type,
+          arguments, keywords, "O!O!i|idiiiiOppiLppiKii:Solver", names, mpy_context_type,
           &context, mpy_view_type, &view, &method, &host_vectors, &desc.tolerance,
           &desc.max_iterations, &desc.restart, &preconditioner, &options.block_size, &apply,
           &desc.refine, &desc.deterministic, &desc.reorder, &expected, &options.single,
@@ -586,7 +586,7 @@ PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords
   memset(&weights, 0, sizeof weights);
   memset(&start, 0, sizeof start);
   memset(&history, 0, sizeof history);
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!OOOOddiiiO:pagerank", names,
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!OOOOddippO:pagerank", names,
                                    mpy_context_type, &context, mpy_view_type, &view,
                                    &objects[0], &objects[1], &objects[2], &objects[3],
                                    &desc.damping, &desc.tolerance, &desc.max_iterations,
@@ -665,7 +665,7 @@ PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords) {
   memset(&desc, 0, sizeof desc);
   memset(&vectors, 0, sizeof vectors);
   if (!PyArg_ParseTupleAndKeywords(
-          arguments, keywords, "O!O!OOiiidiKiO:eigen", names, mpy_context_type, &context,
+          arguments, keywords, "O!O!OOiiidiKpO:eigen", names, mpy_context_type, &context,
           mpy_view_type, &view, &values_object, &vectors_object, &method, &which, &desc.basis,
           &desc.tolerance, &desc.max_iterations, &seed, &desc.deterministic, &progress)) {
     return NULL;

@@ -98,6 +98,16 @@ def test_solves_of_several_threads(random):
     assert len(results) == 4 and all(numpy.allclose(x, expected) for x in results)
 
 
+def test_options_of_numpy():
+    """Booleans and integers of NumPy are options like Python's."""
+    S, yes, three = laplacian(10), numpy.True_, numpy.int64(3)
+    A = merbit.csr(S, expected_calls=three, changing_values=yes, deterministic=yes)
+    for options in {"refine": yes}, {"deterministic": yes}, {"preconditioner": "jacobi", "singular": yes, "single": yes}:
+        merbit.cg(A, numpy.ones(10), max_iterations=three, **options)
+    merbit.eigsh(A, three, seed=three, deterministic=yes)
+    merbit.pagerank(abs(S), unweighted=yes, unaccelerated=yes, max_iterations=three)
+
+
 def test_wrong_arguments():
     S, b = laplacian(10), numpy.ones(10)
     A = merbit.csr(S)
@@ -130,6 +140,8 @@ def test_wrong_arguments():
         (lambda: merbit.cg(A, b, x0=list(b)), TypeError, "x0 is of type list"),
         (lambda: merbit.eigsh(A, 0), ValueError, "k is 0"),
         (lambda: merbit.eigsh(A, 33), ValueError, "k is 33"),
+        (lambda: merbit.eigsh(A, seed=-1), ValueError, "seed is -1"),
+        (lambda: merbit.eigsh(A, seed=2**64), ValueError, "seed is 18446744073709551616"),
         (lambda: merbit.eigsh(A, which="SM"), ValueError, "SM"),
         (lambda: merbit.eigsh(A, method="qr"), ValueError, "qr"),
         (lambda: merbit.eigsh(S.astype(complex)), NotImplementedError, "complex128"),
