@@ -605,6 +605,10 @@ def csr(
     for name, value, known in (("semiring", semiring, SEMIRINGS), ("method", method, METHODS)):
         if value not in known:
             raise bad_argument(f"{name} is {value!r}; it must be one of {list(known)}")
+    if context is not None and not isinstance(context, Context):
+        raise bad_type(f'context is {context!r}; it must be a merbit.Context, for example merbit.Context("cpu")')
+    if operators is not None and not isinstance(operators, Operators):
+        raise bad_type(f"operators is {operators!r}; it must be a merbit.Operators")
     parts = parts_of(matrix, shape, dtype, base, symmetry)
     options = {
         "semiring": SEMIRINGS[semiring],

@@ -86,10 +86,13 @@ def _library(array: Any) -> Library:
 
 def _pair(shape: Any) -> tuple[int, int]:
     try:
-        rows, cols = (int(n) for n in shape)
-    except (TypeError, ValueError):
-        raise bad_argument(f"shape is {shape!r}; it must be (rows, columns)") from None
-    return rows, cols
+        rows, cols = shape
+        whole = int(rows), int(cols)
+        if whole == (rows, cols) and max(map(abs, whole)) < 2**63:
+            return whole
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise bad_argument(f"shape is {shape!r}; it must be (rows, columns)")
 
 
 def _of_tuple(arrays: tuple[Any, ...], shape: Any, kind: int, base: int, symmetry: int) -> Parts:

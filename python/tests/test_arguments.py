@@ -115,6 +115,10 @@ BAD_MATRICES = {
     "DIA": (scipy.sparse.eye_array(3), None, TypeError, "tocsr"),
     "no shape": ((VALUES, COLUMNS, POINTERS), None, ValueError, "shape"),
     "bad shape": ((VALUES, COLUMNS, POINTERS), 3, ValueError, "shape is 3"),
+    "text as shape": ((VALUES, COLUMNS, POINTERS), "33", ValueError, "shape is '33'"),
+    "half a row": ((VALUES, COLUMNS, POINTERS), (3.5, 3), ValueError, r"shape is \(3.5, 3\)"),
+    "infinite shape": ((VALUES, COLUMNS, POINTERS), (numpy.inf, 3), ValueError, "shape is"),
+    "shape beyond 64 bits": ((VALUES, COLUMNS, POINTERS), (3, 10**30), ValueError, "shape is"),
     "negative shape": ((VALUES, COLUMNS, POINTERS), (3, -3), ValueError, "no matrix"),
     "huge shape": ((VALUES, COLUMNS, POINTERS), (2**63 - 1, 3), ValueError, "no matrix"),
     "one array": ((VALUES,), SHAPE, ValueError, "tuple of 1"),
@@ -185,6 +189,9 @@ def test_options(A):
     ):
         with pytest.raises(ValueError, match=words):
             merbit.csr(arrays, SHAPE, context=merbit.Context("cpu"), **options)
+    for options in {"context": "cpu"}, {"context": 0}, {"operators": 3}:
+        with pytest.raises(merbit.ArgumentTypeError, match="".join(options) + " is"):
+            merbit.csr(arrays, SHAPE, **options)
     with pytest.raises(TypeError, match="already"):
         merbit.csr(A)
     with pytest.raises(TypeError, match="no C function"):
