@@ -10,6 +10,7 @@ from typing import Optional, Union
 from . import _core, _nvrtc
 from ._errors import NoCompilerError, bad_argument
 
+Path = Union[str, os.PathLike[str]]
 SIDES = {"auto": 0, "cpu": 1, "cuda": 2}
 
 
@@ -53,8 +54,9 @@ class Context:
 
     side: "auto" (the GPU if driver, device and NVRTC are available, else the CPU), "cpu", or "cuda" (the GPU or an
     exception). device: the CUDA ordinal. threads: CPU threads; 0: one per processor that the process may use.
-    cache_dir: the directory of compiled kernels; None: ~/.cache/merbit; "": no disk cache. nvrtc: path of libnvrtc;
-    None: that of NVIDIA's wheels, else of the CUDA toolkit. bind_threads: bind each CPU thread to one processor.
+    cache_dir: the directory of compiled kernels; None: that of MERBIT_CACHE_DIR, else ~/.cache/merbit; "": no disk cache.
+    nvrtc: path of libnvrtc; None: that of MERBIT_NVRTC, else of NVIDIA's wheels, else of the CUDA toolkit.
+    bind_threads: bind each CPU thread to one processor.
     """
 
     __slots__ = ("_core", "__weakref__")
@@ -65,13 +67,13 @@ class Context:
         *,
         device: int = 0,
         threads: int = 0,
-        cache_dir: Optional[str] = None,
-        nvrtc: Optional[str] = None,
+        cache_dir: Optional[Path] = None,
+        nvrtc: Optional[Path] = None,
         bind_threads: bool = False,
     ) -> None:
         if side not in SIDES:
             raise bad_argument(f'side is {side!r}; it must be "auto", "cpu" or "cuda"')
-        self._core = _open(SIDES[side], device, threads, cache_dir, nvrtc, bind_threads)
+        self._core = _open(SIDES[side], device, threads, _text(cache_dir), _text(nvrtc), bind_threads)
 
     @property
     def info(self) -> ContextInfo:
@@ -83,9 +85,9 @@ class Context:
         """The CUDA ordinal, or None for a context on the CPU."""
         return self._core.device
 
-    def export_cubins(self, path: Union[str, os.PathLike[str]]) -> None:
+    def export_cubins(self, path: Path) -> None:
         """Writes the compiled kernels of this context's cache to a file, for import_cubins on a machine without NVRTC."""
-        self._core.export_cubins(os.fspath(path))
+        self._core.export_cubins(os.fsdecode(path))
 
     def __repr__(self) -> str:
         info = self.info
@@ -96,13 +98,17 @@ class Context:
         )
 
 
-def import_cubins(path: Union[str, os.PathLike[str]], cache_dir: Optional[str] = None) -> None:
+def import_cubins(path: Path, cache_dir: Optional[Path] = None) -> None:
     """Imports the kernels of a file of Context.export_cubins into the cache, so that later contexts need no NVRTC.
 
     Import only files that you exported: the kernels run as merbit's own. The file must belong to you, and no one else
     may be able to write to it. cache_dir: as for Context.
     """
-    _core.import_cubins(os.fspath(path), cache_dir)
+    _core.import_cubins(os.fsdecode(path), _text(cache_dir))
+
+
+def _text(path: Optional[Path]) -> Optional[str]:
+    return None if path is None else os.fsdecode(path)
 
 
 def _open(

@@ -212,6 +212,10 @@ def test_cubins_of_no_gpu(tmp_path):
         merbit.import_cubins(tmp_path / "other", str(tmp_path / "cache"))
     with pytest.raises(merbit.NotSupportedError, match="cache_dir is empty"):
         merbit.import_cubins(str(tmp_path / "other"), "")
+    with pytest.raises(merbit.FileFormatError):
+        merbit.import_cubins(bytes(tmp_path / "other"), tmp_path / "cache")
+    with pytest.raises((merbit.NoDeviceError, merbit.NoCompilerError)):
+        merbit.Context("cuda", cache_dir=tmp_path / "cache", nvrtc=tmp_path / "missing")
     for wrong in (None, 7, b"\0"):
         with pytest.raises((TypeError, ValueError)):
             merbit.import_cubins(wrong)
