@@ -112,9 +112,11 @@ def _callback_of(M: Any, source: Source, library: Library, device: int) -> Any:
 
     def call(r: int, z: int, n: int, stream: int) -> None:
         with library.in_stream(stream, device):
-            library.borrowed(z, n, source.value_type, device)[...] = apply(
-                library.borrowed(r, n, source.value_type, device)
-            )
+            # A copy of r, because M may keep it for longer than the solver lives, or change it.
+            answer = apply(library.copy(library.borrowed(r, n, source.value_type, device)))
+            if numpy.ndim(answer) == 0:
+                raise bad_type(f"M returned {answer!r}; it must return z, an array like r")
+            library.borrowed(z, n, source.value_type, device)[...] = answer
 
     return call
 

@@ -1,5 +1,6 @@
 """Solvers, eigenpairs and PageRank against SciPy; progress, cancellation and kept solvers."""
 
+import gc
 import signal
 import threading
 import time
@@ -449,6 +450,29 @@ def test_failing_preconditioner(random):
     with pytest.raises(ValueError):
         merbit.cg(A, b, M=lambda r: r[:5])
     assert merbit.cg(A, b)[1].converged
+
+
+@pytest.mark.parametrize("answer", [None, 1.0, numpy.float64(1)])
+def test_preconditioner_without_answer(answer):
+    A = merbit.csr(laplacian(10), context=merbit.Context("cpu"))
+    with pytest.raises(TypeError, match="M returned .*; it must return z"):
+        merbit.cg(A, numpy.ones(10), M=lambda r: answer)
+
+
+def test_preconditioner_that_keeps_and_changes_r(random):
+    """M gets a copy of r, which it may keep for longer than the solver lives, and change."""
+    A, b, kept = merbit.csr(laplacian(10**5, 1), context=merbit.Context("cpu")), random.random(10**5), []
+
+    def halve(r):
+        kept.append(r)
+        r *= 0.5
+        return r
+
+    plain = merbit.cg(A, b)[1].iterations
+    assert merbit.cg(A, b, M=halve)[1].iterations == plain
+    del A
+    gc.collect()
+    numpy.testing.assert_allclose(kept[0], b / 2)
 
 
 def test_solve_within_a_solve(random):
