@@ -113,12 +113,16 @@ const char *mpy_type_name(mpy_type type) {
     char kind;
     int bits;
     const char *name;
-  } names[] = {{'f', 64, "float64"},  {'f', 32, "float32"},   {'f', 16, "float16"},
-               {'b', 16, "bfloat16"}, {'c', 64, "complex64"}, {'c', 128, "complex128"},
-               {'i', 8, "int8"},      {'i', 16, "int16"},     {'i', 32, "int32"},
-               {'i', 64, "int64"},    {'u', 8, "uint8"},      {'u', 16, "uint16"},
-               {'u', 32, "uint32"},   {'u', 64, "uint64"},    {'?', 8, "bool"}};
+  } names[] = {{'f', 64, "float64"},     {'f', 32, "float32"},   {'f', 16, "float16"},
+               {'b', 16, "bfloat16"},    {'c', 64, "complex64"}, {'c', 128, "complex128"},
+               {'i', 8, "int8"},         {'i', 16, "int16"},     {'i', 32, "int32"},
+               {'i', 64, "int64"},       {'u', 8, "uint8"},      {'u', 16, "uint16"},
+               {'u', 32, "uint32"},      {'u', 64, "uint64"},    {'?', 8, "bool"},
+               {'f', 128, "longdouble"}, {'O', 64, "object"}};
   size_t i;
+  if (type.kind == '>') {
+    return "big-endian";
+  }
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     if (names[i].kind == type.kind && names[i].bits == type.bits) {
       return names[i].name;
@@ -153,14 +157,16 @@ static mpy_type type_of_format(const char *format, Py_ssize_t bytes) {
   if (*format == '@' || *format == '=' || *format == '<') { /* the hosts are little-endian */
     format++;
   }
-  if (*format == 'Z' && format[1] != '\0' && strchr("fd", format[1]) != NULL &&
-      format[2] == '\0') {
+  if (*format == '>' || *format == '!') {
+    type.kind = '>';
+  } else if (*format == 'Z' && format[1] != '\0' && strchr("fd", format[1]) != NULL &&
+             format[2] == '\0') {
     type.kind = 'c';
   } else if (*format != '\0' && format[1] == '\0') {
-    type.kind = strchr("efd", *format) != NULL      ? 'f'
+    type.kind = strchr("efdg", *format) != NULL     ? 'f'
                 : strchr("bhilqn", *format) != NULL ? 'i'
                 : strchr("BHILQN", *format) != NULL ? 'u'
-                : *format == '?'                    ? '?'
+                : strchr("?O", *format) != NULL     ? *format
                                                     : '\0';
   }
   return type;
@@ -192,6 +198,22 @@ static int refuse(const char *name) {
 static int refuse_dimensions(const char *name, int64_t ndim) {
   mpy_raise(MERBIT_INVALID_ARGUMENT, "%s has %lld dimensions; merbit takes at most %d", name,
             (long long)ndim, MPY_DIMENSIONS);
+  return -1;
+}
+
+/* Raises the exception for an object that is no array; returns -1. */
+static int refuse_type(PyObject *object, const char *name) {
+  PyObject *text = PyObject_GetAttrString((PyObject *)Py_TYPE(object), "__name__");
+  PyObject *bytes = text != NULL ? PyUnicode_AsUTF8String(text) : NULL;
+  if (bytes != NULL) {
+    mpy_raise_type(
+        "%s is no array, but of type %.200s, which has neither the buffer protocol nor "
+        "__dlpack__ nor __cuda_array_interface__; numpy.asarray makes an array of "
+        "lists, S.toarray() of a sparse matrix S",
+        name, PyBytes_AsString(bytes));
+  }
+  Py_XDECREF(bytes);
+  Py_XDECREF(text);
   return -1;
 }
 
@@ -360,6 +382,8 @@ static mpy_type type_of_typestr(PyObject *text) {
   if ((s[0] == '<' || s[0] == '|' || s[0] == '=') && s[1] != '\0') {
     type.kind = s[1] == 'b' ? '?' : strchr("fciu", s[1]) != NULL ? s[1] : '\0';
     type.bits = atoi(s + 2) * 8;
+  } else if (s[0] == '>') {
+    type.kind = '>';
   }
   Py_XDECREF(bytes);
   PyErr_Clear();
@@ -446,10 +470,7 @@ static int lend(PyObject *object, const char *name, int writable, int briefly,
   if (PyErr_Occurred()) {
     return refuse(name);
   }
-  mpy_raise_type("%s is no array: its type has neither the buffer protocol nor __dlpack__ nor "
-                 "__cuda_array_interface__; numpy.asarray makes an array of lists",
-                 name);
-  return -1;
+  return refuse_type(object, name);
 }
 
 /* Borrows and checks the array. */

@@ -30,7 +30,8 @@ typedef struct mpy_buffer {
 
 /* The type of an array's elements. */
 typedef struct mpy_type {
-  char kind; /* 'f' float, 'b' bfloat16, 'c' complex, 'i' signed, 'u' unsigned, '?' bool */
+  char kind; /* 'f' float, 'b' bfloat16, 'c' complex, 'i' signed, 'u' unsigned, '?' bool,
+              * 'O' object, '>' big-endian */
   int bits;  /* of one element */
 } mpy_type;
 
