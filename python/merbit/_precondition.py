@@ -184,6 +184,8 @@ class Preconditioner:
         source = self._source
         if source.parts.values is None:
             raise bad_argument("the matrix is a pattern: it has no values to replace")
+        if values is None:
+            raise bad_type("values is None; give as many values as the matrix has")
         view = source.parts.view(values)
         if view.value_type != source.view.value_type:
             raise bad_type(

@@ -220,9 +220,9 @@ def _start_of(x0: Any, library: Library, kind: str, shape: tuple[int, ...], devi
 
 
 def _info_of(results: list[dict[str, Any]]) -> SolveInfo:
-    """Summarises several right-hand sides: the fields of the first that did not converge, and the largest numbers."""
+    """Summarises several right-hand sides: the fields of the worst column, and the most iterations."""
     columns = tuple(SolveInfo(**_named(result, history=numpy.empty(0))) for result in results)
-    worst = max(columns, key=lambda info: (not info.converged, info.residual))
+    worst = max(columns, key=lambda info: (not info.converged, info.residual != info.residual, info.residual))
     return dataclasses.replace(worst, iterations=max(info.iterations for info in columns), columns=columns)
 
 
@@ -450,7 +450,7 @@ def pagerank(
 
     graph: a merbit.Matrix, or anything that merbit.csr accepts. personalisation: where teleports go: a weight for each
     vertex, or {vertex: weight}; None: all equal. start: the first ranks, for example earlier ones. damping: the
-    probability of following a link. tolerance: for the L1 norm of the change; 0: 1e-10, in float32 2^-22.
+    probability of following a link; 0: 0.85. tolerance: for the L1 norm of the change; 0: 1e-10, in float32 2^-22.
     max_iterations: 0: 1000. unweighted: all edges have weight 1. unaccelerated: the plain power method. progress:
     called with (iteration, change, seconds), as for cg. context: where to compute, for a graph that is no
     merbit.Matrix.
@@ -460,6 +460,8 @@ def pagerank(
     if isinstance(personalisation, Mapping):
         seeds, personalisation = personalisation, numpy.zeros(rows, name)
         for vertex, weight in seeds.items():
+            if not hasattr(vertex, "__index__"):
+                raise bad_type(f"personalisation names vertex {vertex!r}; vertices are integers")
             if not 0 <= vertex < rows:
                 raise bad_argument(f"personalisation names vertex {vertex} of {rows}")
             personalisation[vertex] = weight

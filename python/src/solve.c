@@ -122,9 +122,11 @@ static int lend_host(PyObject *object, const char *name, int writable, merbit_ty
     return -1;
   }
   if (array->device != MPY_HOST || mpy_count(array) != count || !mpy_contiguous(array)) {
+    char place[32];
     mpy_raise(MERBIT_INVALID_ARGUMENT,
-              "%s has %lld elements; %lld adjacent ones in host memory are needed", name,
-              (long long)mpy_count(array), (long long)count);
+              "%s has %lld elements%s %s; %lld adjacent ones in host memory are needed", name,
+              (long long)mpy_count(array), mpy_contiguous(array) ? "" : " with gaps",
+              mpy_place(array->device, place), (long long)count);
     return -1;
   }
   return 0;
@@ -255,7 +257,7 @@ static PyObject *preconditioner_apply(PyObject *object, PyObject *arguments) {
   memset(&r, 0, sizeof r);
   memset(&z, 0, sizeof z);
   if (lend_vectors(view, device, r_object, "r", 0, 0, &r) == 0 &&
-      lend_vectors(view, device, z_object, "z", 1, 0, &z) == 0) {
+      lend_vectors(view, device, z_object, "out", 1, 0, &z) == 0) {
     merbit_status status;
     Py_BEGIN_ALLOW_THREADS
     status = device == self->context->device

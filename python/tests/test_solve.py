@@ -151,7 +151,11 @@ def test_wrong_arguments():
         (lambda: merbit.pagerank(abs(S), personalisation=numpy.ones(3)), ValueError, "personalisation"),
         (lambda: merbit.pagerank(abs(S), personalisation=numpy.ones(10, "f4")), TypeError, "float32"),
         (lambda: merbit.pagerank(abs(S), personalisation={10: 1.0}), ValueError, "vertex 10"),
+        (lambda: merbit.pagerank(abs(S), personalisation=numpy.ones(20)[::2]), ValueError, "10 elements with gaps"),
+        (lambda: merbit.pagerank(abs(S), personalisation={1.5: 1.0}), TypeError, "vertex 1.5"),
         (lambda: merbit.pagerank(abs(S), max_iterations=-1), ValueError, "max_iterations"),
+        (lambda: merbit.Preconditioner(A).update(None), TypeError, "values is None"),
+        (lambda: merbit.Preconditioner(A).apply(b, numpy.ones(9)), ValueError, "out has 9 elements"),
     ):
         with pytest.raises(kind, match=words):
             wrong()
@@ -430,6 +434,8 @@ def test_several_right_hand_sides_of_others(random):
     X, info = merbit.cg(A, B)
     assert info.stop == "not_finite" and not info.converged
     assert info.columns[0].converged and not info.columns[1].converged
+    X, info = merbit.cg(A, B, max_iterations=1)
+    assert info.columns[0].stop == "cap" and info.stop == "not_finite" and numpy.isnan(info.residual)
 
 
 def test_preconditioner_refusals():
