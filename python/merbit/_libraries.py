@@ -12,7 +12,7 @@ from typing import Any, Callable, ContextManager, Optional
 import numpy
 
 from . import _core
-from ._errors import bad_type
+from ._errors import bad_type, not_supported
 
 HOST = -1  # the device number of host memory
 NAMES = ["", "float64", "float32", "float16", "bfloat16", "complex64", "complex128"]  # by merbit_type
@@ -257,3 +257,14 @@ def library_of(array: Any) -> Optional[Library]:
         if library is not None and isinstance(array, library.array_type()):
             return library
     return None
+
+
+def wants_gradient(array: Any) -> bool:
+    """Returns whether PyTorch must record operations on the array."""
+    torch = sys.modules.get("torch")
+    return torch is not None and getattr(array, "requires_grad", False) and torch.is_grad_enabled()
+
+
+def refuse_gradient(array: Any, name: str) -> None:
+    if wants_gradient(array):
+        raise not_supported(f"{name} requires a gradient, which merbit records only for x of A @ x; give {name}.detach()")

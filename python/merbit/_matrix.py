@@ -14,7 +14,22 @@ import numpy
 from . import _core
 from ._context import Context, default_context
 from ._errors import bad_argument, bad_type, not_supported
-from ._libraries import BF16, COMPLEX, F16, F32, F64, HOST, NAMES, NUMPY, TYPES, Library, library_of, numpy_of
+from ._libraries import (
+    BF16,
+    COMPLEX,
+    F16,
+    F32,
+    F64,
+    HOST,
+    NAMES,
+    NUMPY,
+    TYPES,
+    Library,
+    library_of,
+    numpy_of,
+    refuse_gradient,
+    wants_gradient,
+)
 from ._sources import FORMS, Parts, parts_of
 
 METHODS = {
@@ -350,7 +365,7 @@ class Matrix:
         x's library, or the one that x names in __cuda_array_interface__. If A and x are on a GPU, the call returns when
         the product is enqueued.
         """
-        if _wants_gradient(x):
+        if wants_gradient(x):
             if out is not None or alpha is not None or beta is not None:
                 raise bad_argument(
                     "x requires a gradient, which A @ x records, but not a product with out, alpha or beta"
@@ -404,7 +419,7 @@ class Matrix:
                 name = type(x.array).__name__
                 raise bad_argument(f"merbit cannot make arrays of {name}; give the result too: A.multiply(x, out=y)")
             return x.library.empty((self.shape[0], *x.shape[1:]), vector_type, place, column_major)
-        if _wants_gradient(out):
+        if wants_gradient(out):
             raise bad_argument("out requires a gradient; give out.detach()")
         library = library_of(out)
         return out if library is None else library.plain(out)
@@ -548,6 +563,8 @@ class Epilogue:
                 f"{len(vectors)} vectors and {len(scalars)} scalars; this epilogue "
                 f"takes {self._vectors} and {self._scalars}"
             )
+        for name, array in (("x", x), *((f"v{i}", v) for i, v in enumerate(vectors))):
+            refuse_gradient(array, name)
         matrix, source = self._matrix, self._matrix._source
         x = library.plain(x)
         _, device, _, _ = _core.inspect(x, "x")
@@ -642,12 +659,6 @@ def _one_after_another(x: Any) -> bool:
     size = numpy.dtype(kind).itemsize
     whole = down % size == 0 and right % size == 0
     return whole and ((right == size and down >= cols * size) or (down == size and right >= rows * size))
-
-
-def _wants_gradient(array: Any) -> bool:
-    """Returns whether PyTorch must record operations on the array."""
-    torch = sys.modules.get("torch")
-    return torch is not None and getattr(array, "requires_grad", False) and torch.is_grad_enabled()
 
 
 _function: Any = None  # a class, made by _differentiable on first use

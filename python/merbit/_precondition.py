@@ -11,7 +11,7 @@ import numpy
 from . import _core
 from ._context import Context
 from ._errors import bad_argument, bad_type, not_supported
-from ._libraries import F32, F64, HOST, NAMES, library_of
+from ._libraries import F32, F64, HOST, NAMES, library_of, refuse_gradient
 from ._matrix import Matrix, csr
 
 KINDS: dict[Optional[str], int] = {"jacobi": 1, "block_jacobi": 2, "chebyshev": 4, "fsai": 5, "amg": 6}
@@ -130,6 +130,7 @@ class Preconditioner:
         library = library_of(r)
         if library is None:
             raise bad_type(f"r is of type {type(r).__name__}; merbit takes arrays of NumPy, CuPy and PyTorch")
+        refuse_gradient(r, "r")
         r = library.plain(r)
         place = self._place(r)
         if out is None:

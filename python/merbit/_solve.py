@@ -13,7 +13,7 @@ import numpy
 from . import _core
 from ._context import Context
 from ._errors import bad_argument, bad_type, not_supported
-from ._libraries import F32, F64, HOST, NAMES, NUMPY, Library, library_of
+from ._libraries import F32, F64, HOST, NAMES, NUMPY, Library, library_of, refuse_gradient
 from ._matrix import MOST_VECTORS, Source
 from ._precondition import KINDS, Preconditioner, matrix_of, near_nullspace_of
 
@@ -172,6 +172,7 @@ def _solve(method: str, A: Any, b: Any, x0: Any, M: Any, progress: Progress, **o
     library = library_of(b)
     if library is None:
         raise bad_type(f"b is of type {type(b).__name__}; merbit takes arrays of NumPy, CuPy and PyTorch")
+    refuse_gradient(b, "b")
     b = library.plain(b)
     kind, device, shape, _ = _core.inspect(b, "b")
     rows = source.parts.shape[0]
@@ -210,6 +211,7 @@ def _start_of(x0: Any, library: Library, kind: str, shape: tuple[int, ...], devi
     """Returns x0, which must be like b: nothing is broadcast or converted."""
     if library_of(x0) is not library:
         raise bad_type(f"x0 is of type {type(x0).__name__}; give an array of {library.name}, like b")
+    refuse_gradient(x0, "x0")
     start = library.plain(x0)
     found, place, own, _ = _core.inspect(start, "x0")
     if own != shape or found != kind:

@@ -9,7 +9,7 @@ import numpy
 
 from . import _core
 from ._errors import ArgumentTypeError, bad_argument, bad_type
-from ._libraries import HOST, NAMES, NUMPY, TYPES, Library, library_of, numpy_of
+from ._libraries import HOST, NAMES, NUMPY, TYPES, Library, library_of, numpy_of, refuse_gradient
 
 CSR, COO, BSR = 0, 1, 2
 SYMMETRIES = {None: 0, "symmetric": 1, "skew": 2, "hermitian": 3}
@@ -39,6 +39,7 @@ class Parts:
         self.values, self.order = values, order
 
     def view(self, values: Any) -> _core.View:
+        refuse_gradient(values, "values")
         values, kind = _named_bits(values, self.kind)
         if self.order is not None:
             values = _sorted(values, self.order)
@@ -113,6 +114,7 @@ def _of_tuple(arrays: tuple[Any, ...], shape: Any, kind: int, base: int, symmetr
 
 
 def _of_torch(torch: Any, tensor: Any, symmetry: int) -> Parts:
+    refuse_gradient(tensor, "matrix")
     tensor = tensor.detach()
     if tensor.layout == torch.sparse_csc and tensor.ndim == 2 and tensor.dense_dim() == 0:
         values, size = tensor.values(), (tensor.shape[0], tensor.shape[1])

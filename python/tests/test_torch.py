@@ -93,6 +93,30 @@ def test_gradient_needs_plus_times(sparse):
         A @ torch.ones(6, dtype=torch.float64, requires_grad=True)
 
 
+def test_gradients_are_not_lost():
+    """Only x of A @ x may require a gradient; other arguments need .detach() or no_grad."""
+    T, S = tensor_of(laplacian(6)), laplacian(6)
+    A, b = merbit.csr(S, context=merbit.Context("cpu")), torch.ones(6, dtype=torch.float64)
+    M, E = merbit.Preconditioner(A), A.epilogue("v0 - ax", "y * y", vectors=1)
+    arrays = (torch.tensor(S.data, requires_grad=True), T.col_indices(), T.crow_indices())
+    calls = {
+        "b": lambda v: merbit.cg(A, v),
+        "x0": lambda v: merbit.cg(A, b, v),
+        "r": lambda v: M @ v,
+        "x": lambda v: E(v, b),
+        "v0": lambda v: E(b, v),
+        "values": lambda v: (merbit.csr(arrays, S.shape), A.update(arrays[0])),
+        "matrix": lambda v: merbit.csr(T.clone().requires_grad_()),
+    }
+    for name, call in calls.items():
+        v = b.clone().requires_grad_()
+        with pytest.raises(merbit.NotSupportedError, match=rf"{name} requires a gradient.*{name}.detach\(\)"):
+            call(v)
+        with torch.no_grad():
+            call(v)
+        A.matvec(v.expand(2, 6).T).sum().backward()  # copies its argument first
+
+
 def test_negative_views_and_inference(sparse, random):
     """The fast path, created in inference mode, makes ordinary tensors; it refuses a tensor with a pending negation."""
     S, v = sparse(8, 6), torch.tensor(random.random(6))
