@@ -8,7 +8,7 @@ import threading
 from typing import Optional, Union
 
 from . import _core, _nvrtc
-from ._errors import NoCompilerError, bad_argument
+from ._errors import NoCompilerError, bad_argument, check_sizes
 
 Path = Union[str, os.PathLike[str]]
 SIDES = {"auto": 0, "cpu": 1, "cuda": 2}
@@ -73,6 +73,7 @@ class Context:
     ) -> None:
         if side not in SIDES:
             raise bad_argument(f'side is {side!r}; it must be "auto", "cpu" or "cuda"')
+        check_sizes(device=device, threads=threads)
         self._core = _open(SIDES[side], device, threads, _text(cache_dir), _text(nvrtc), bind_threads)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 
 
 class Status(enum.IntEnum):
@@ -132,3 +133,10 @@ def bad_argument(sentence: str) -> ArgumentError:
 
 def not_supported(sentence: str) -> NotSupportedError:
     return NotSupportedError(Status.NOT_SUPPORTED, sentence)
+
+
+def check_sizes(**sizes: object) -> None:
+    """Refuses integers that the C side cannot hold; other objects are left to it."""
+    for name, size in sizes.items():
+        if hasattr(size, "__index__") and not -(2**31) <= operator.index(size) < 2**31:
+            raise bad_argument(f"{name} is {size}; its absolute value must be below 2^31")

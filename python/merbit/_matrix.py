@@ -13,7 +13,7 @@ import numpy
 
 from . import _core
 from ._context import Context, default_context
-from ._errors import bad_argument, bad_type, not_supported
+from ._errors import bad_argument, bad_type, check_sizes, not_supported
 from ._libraries import (
     BF16,
     COMPLEX,
@@ -324,6 +324,7 @@ class Matrix:
     def forecast(self, vectors: int = 1, *, host: bool = False, column_major: bool = False) -> PlanMemory:
         """Returns the most memory that the plan for products with this many vectors will take. Makes and compiles nothing.
         host: the vectors are in host memory, and the matrix multiplies on a GPU."""
+        check_sizes(vectors=vectors)
         source = self._source
         order = COLUMN_MAJOR if column_major or vectors <= 1 else ROW_MAJOR
         memory = _core.forecast(
@@ -547,6 +548,7 @@ class Epilogue:
     ) -> None:
         if len(sums) > 2:
             raise bad_argument(f"{len(sums)} sums; an epilogue has at most 2")
+        check_sizes(vectors=vectors, scalars=scalars)
         self._matrix, self._sums, self._vectors, self._scalars = matrix, len(sums), vectors, scalars
         first, second = (*sums, None, None)[:2]
         epilogue = (result, first, second, vectors, scalars, address_of(function))
@@ -626,6 +628,7 @@ def csr(
         raise bad_type(f'context is {context!r}; it must be a merbit.Context, for example merbit.Context("cpu")')
     if operators is not None and not isinstance(operators, Operators):
         raise bad_type(f"operators is {operators!r}; it must be a merbit.Operators")
+    check_sizes(base=base, expected_calls=expected_calls)
     parts = parts_of(matrix, shape, dtype, base, symmetry)
     options = {
         "semiring": SEMIRINGS[semiring],

@@ -10,7 +10,7 @@ import numpy
 
 from . import _core
 from ._context import Context
-from ._errors import bad_argument, bad_type, not_supported
+from ._errors import bad_argument, bad_type, check_sizes, not_supported
 from ._libraries import F32, F64, HOST, NAMES, library_of, refuse_gradient
 from ._matrix import Matrix, csr
 
@@ -84,6 +84,7 @@ class Preconditioner:
     ) -> None:
         if kind not in KINDS:
             raise bad_argument(f"kind is {kind!r}; it must be one of {list(KINDS)}")
+        check_sizes(block_size=block_size, degree=degree)
         self._source = source = matrix_of(A)._source
         if source.value_type not in (F64, F32):
             raise not_supported(f"the matrix has values of {NAMES[source.value_type]}; this takes float64 and float32")

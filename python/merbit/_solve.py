@@ -12,7 +12,7 @@ import numpy
 
 from . import _core
 from ._context import Context
-from ._errors import bad_argument, bad_type, not_supported
+from ._errors import bad_argument, bad_type, check_sizes, not_supported
 from ._libraries import F32, F64, HOST, NAMES, NUMPY, Library, library_of, refuse_gradient
 from ._matrix import MOST_VECTORS, Source
 from ._precondition import KINDS, Preconditioner, matrix_of, near_nullspace_of
@@ -22,6 +22,7 @@ SOLVERS = {"cg": 1, "bicgstab": 2, "gmres": 3}
 PRECONDITIONERS: dict[Optional[str], int] = {None: 0, **KINDS}
 CALLBACK = 3
 OPTIONS = ("block_size", "degree", "near_nullspace", "single", "singular")  # of named preconditioners
+SIZES = ("max_iterations", "restart", "block_size", "degree", "reorder")
 WHICH = {"LM": 0, "LA": 1, "SA": 2, "BE": 3}
 EIGEN_METHODS = {"lanczos": 0, "power": 1}
 Progress = Union[None, Callable[[int, float, float], object], Any]
@@ -167,6 +168,7 @@ def _solver(
 
 
 def _solve(method: str, A: Any, b: Any, x0: Any, M: Any, progress: Progress, **options: Any) -> tuple[Any, SolveInfo]:
+    check_sizes(**{name: options[name] for name in SIZES if name in options})
     matrix = matrix_of(A)
     source = matrix._source
     library = library_of(b)
@@ -404,6 +406,7 @@ def eigsh(
     for name, value, known in (("which", which, WHICH), ("method", method, EIGEN_METHODS)):
         if value not in known:
             raise bad_argument(f"{name} is {value!r}; it must be one of {list(known)}")
+    check_sizes(basis=basis, max_iterations=max_iterations)
     source = matrix_of(A)._source
     if not 1 <= k <= 32:
         raise bad_argument(f"k is {k}; merbit finds 1 to 32 eigenpairs")
@@ -457,6 +460,7 @@ def pagerank(
     called with (iteration, change, seconds), as for cg. context: where to compute, for a graph that is no
     merbit.Matrix.
     """
+    check_sizes(max_iterations=max_iterations)
     source = matrix_of(graph, context)._source
     name, rows = NAMES[_real(source)], source.parts.shape[0]
     if isinstance(personalisation, Mapping):

@@ -109,6 +109,23 @@ def test_options_of_numpy():
     merbit.pagerank(abs(S), unweighted=yes, unaccelerated=yes, max_iterations=three)
 
 
+def test_sizes_beyond_32_bits():
+    A, b, huge = merbit.csr(laplacian(10)), numpy.ones(10), numpy.int64(2**31)
+    for name, call in (
+        ("max_iterations", lambda: merbit.cg(A, b, max_iterations=10**12)),
+        ("restart", lambda: merbit.gmres(A, b, restart=huge)),
+        ("max_iterations", lambda: merbit.pagerank(A, max_iterations=10**12)),
+        ("basis", lambda: merbit.eigsh(A, basis=-huge - 1)),
+        ("degree", lambda: merbit.Preconditioner(A, degree=huge)),
+        ("expected_calls", lambda: merbit.csr(laplacian(10), expected_calls=huge)),
+        ("threads", lambda: merbit.Context("cpu", threads=huge)),
+        ("vectors", lambda: A.forecast(huge)),
+        ("scalars", lambda: A.epilogue(scalars=huge)),
+    ):
+        with pytest.raises(ValueError, match=f"{name} is .*below 2"):
+            call()
+
+
 def test_wrong_arguments():
     S, b = laplacian(10), numpy.ones(10)
     A = merbit.csr(S)
