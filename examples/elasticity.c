@@ -184,7 +184,8 @@ static merbit_status solve_with(merbit_context *context, const char *name,
 }
 
 int main(int argc, char **argv) {
-  const long height = argc > 1 ? strtol(argv[1], NULL, 10) : 40;
+  char *rest = NULL;
+  const long height = argc > 1 ? strtol(argv[1], &rest, 10) : 40;
   merbit_context *context = NULL;
   merbit_matrix *blocks = NULL, *csr = NULL;
   merbit_bsr_desc shape;
@@ -195,7 +196,7 @@ int main(int argc, char **argv) {
   model m;
   memset(&m, 0, sizeof m);
   memset(&shape, 0, sizeof shape);
-  if (argc > 2 || height < 1 || height > 2000) {
+  if (argc > 2 || height < 1 || height > 2000 || (rest != NULL && *rest != '\0')) {
     (void)fprintf(stderr, "usage: elasticity [elements along the height, 1 to 2000]\n");
     return 2;
   }

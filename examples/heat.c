@@ -132,17 +132,24 @@ static merbit_status plate_cool(plate *p, merbit_context *context, int steps,
   return status;
 }
 
+/* Returns the number that `text` consists of, up to 10^9, or 0 if it is none. */
+static int read_count(const char *text) {
+  char *rest;
+  const long number = strtol(text, &rest, 10);
+  return *rest == '\0' && number > 0 && number <= 1000000000 ? (int)number : 0;
+}
+
 int main(int argc, char **argv) {
   plate p;
   merbit_context *context = NULL;
   merbit_error error;
   merbit_status status;
-  const int steps = argc > 2 ? atoi(argv[2]) : 20;
+  const int steps = argc > 2 ? read_count(argv[2]) : 20;
   const int jacobi = argc > 3 && strcmp(argv[3], "jacobi") == 0;
   int i;
   memset(&p, 0, sizeof p);
-  p.side = argc > 1 ? atoi(argv[1]) : 200;
-  if (p.side < 1 || p.side > 10000 || steps < 1 ||
+  p.side = argc > 1 ? read_count(argv[1]) : 200;
+  if (argc > 4 || p.side < 1 || p.side > 10000 || steps < 1 ||
       (argc > 3 && !jacobi && strcmp(argv[3], "amg") != 0)) {
     (void)fprintf(stderr, "usage: heat [side [steps [amg|jacobi]]], side up to 10000\n");
     return 2;

@@ -115,12 +115,12 @@ static int64_t iterate(job *j, const merbit_view *graph, merbit_semiring semirin
   return changed > 0 ? ENDLESS : round - 1;
 }
 
-/* Returns the first edge whose length is not above -inf, or -1. Only NaN and -inf are not. */
+/* Returns the first edge whose length is not finite, or -1. */
 static int64_t bad_length(const merbit_view *graph) {
   const double *lengths = (const double *)graph->values;
   int64_t k;
   for (k = 0; lengths != NULL && graph->value_type <= MERBIT_F64 && k < graph->nnz; k++) {
-    if (!(lengths[k] > -(double)INFINITY)) {
+    if (!isfinite(lengths[k])) {
       return k;
     }
   }
@@ -172,8 +172,7 @@ static int run(job *j, const char *path, int64_t source) {
   bad = bad_length(&graph);
   if (bad >= 0) {
     (void)fprintf(stderr,
-                  "paths: the length of the edge to vertex %lld is %g; lengths are numbers, or "
-                  "inf for no edge\n",
+                  "paths: the length of the edge to vertex %lld is %g; lengths are finite\n",
                   (long long)((const int32_t *)graph.col_ind)[bad] + 1,
                   ((const double *)graph.values)[bad]);
     return 1;
@@ -209,8 +208,14 @@ static int run(job *j, const char *path, int64_t source) {
 int main(int argc, char **argv) {
   job j;
   int result;
+  char *rest = NULL;
+  const int64_t source = argc > 2 ? strtoll(argv[2], &rest, 10) : 1;
+  if (argc > 3 || (argc > 1 && argv[1][0] == '-') || (rest != NULL && *rest != '\0')) {
+    (void)fprintf(stderr, "usage: paths [graph.mtx [source]]\n");
+    return 2;
+  }
   memset(&j, 0, sizeof j);
-  result = run(&j, argc > 1 ? argv[1] : NULL, argc > 2 ? strtoll(argv[2], NULL, 10) : 1);
+  result = run(&j, argc > 1 ? argv[1] : NULL, source);
   free(j.distances);
   merbit_buffer_destroy(j.vectors[0]);
   merbit_buffer_destroy(j.vectors[1]);

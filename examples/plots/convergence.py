@@ -22,7 +22,8 @@ def draw(runs, title, logarithmic=False):
     for run in runs:
         for curve in run["curves"]:
             points = [p for p in curve["points"] if p[1] is not None]
-            axes.plot(*zip(*points), label=curve["name"] + f": {points[-1][0]} iterations")
+            last = curve["points"][-1][0] if curve["points"] else 0
+            axes.plot(*(zip(*points) if points else ([], [])), label=curve["name"] + f": {last} iterations")
     for target in {run["target"] for run in runs if run["target"] > 0}:
         axes.axhline(target, color="#333333", linestyle="--", linewidth=0.8)
     axes.set_yscale("log")

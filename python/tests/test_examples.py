@@ -12,6 +12,7 @@ import pytest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 COMPARE = pathlib.Path(__file__).resolve().parents[2] / "examples/compare"
+PLOTS = pathlib.Path(__file__).resolve().parents[2] / "examples/plots"
 
 
 def test_pictures(tmp_path):
@@ -21,6 +22,17 @@ def test_pictures(tmp_path):
     for name in ("pagerank.png", "membrane.png"):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG") and (tmp_path / name).stat().st_size > 10000
     assert "converged" in run.stdout
+
+
+def test_curves_without_positive_values(tmp_path):
+    """A solve may have no iteration, or end with the residual 0 in its first one."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    curves = [{"name": "none", "points": []}, {"name": "zero", "points": [[1, None]]}]
+    run = {"title": "CG", "x_label": "iteration", "y_label": "residual", "target": 1e-10, "curves": curves}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    subprocess.run([sys.executable, PLOTS / "convergence.py", "--output", tmp_path / "run.svg", tmp_path / "run.json"], check=True)
+    text = (tmp_path / "run.svg").read_text()
+    assert "none: 0 iterations" in text and "zero: 1 iterations" in text
 
 
 def test_compare_preconditioners(tmp_path):

@@ -11,8 +11,10 @@ awk '/iterations/ { n++; split($0, w, /[ ,;]+/); i[n] = w[2]; for (k in w) if (w
         for (k = 1; k <= 2; k++) ok = ok && t[k] > 0.97 * 268.48 && t[k] < 268.48; exit !ok }' "$work/output" ||
   { echo "that is not the beam"; exit 1; }
 grep -q "100.0% filled\|9[0-9]\.[0-9]% filled" "$work/output"
-if "$1" 0 2>"$work/error"; then echo "0 elements are accepted"; exit 1; fi
-grep -q usage "$work/error"
+for wrong in 0 20x; do
+  if "$1" "$wrong" 2>"$work/error"; then echo "$wrong elements are accepted"; exit 1; fi
+  grep -q usage "$work/error"
+done
 # A height of 2000 elements needs 16 GB.
 if (ulimit -v 4000000 && CUDA_VISIBLE_DEVICES= "$1" 2000) 2>"$work/error"; then echo "the memory suffices"; exit 1; fi
 grep -q "no memory for the model" "$work/error" || { cat "$work/error"; exit 1; }

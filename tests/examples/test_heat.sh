@@ -11,5 +11,8 @@ awk '/points/ { first = $NF } /^step/ { last[FILENAME] = $NF } /in all/ { all[FI
   END { a = ARGV[1]; j = ARGV[2]
         exit !(last[a] < first && last[a] > 0 && last[a] == last[j] && all[a] < 8 * 25 && 3 * all[a] < all[j]) }' \
   "$work/amg" "$work/jacobi" || { echo "that is not the plate"; exit 1; }
-if "$1" 0 2>"$work/error"; then echo "0 points are accepted"; exit 1; fi
-grep -q usage "$work/error"
+for wrong in 0 5x '5 2x' '5 2 amg 1'; do
+  # shellcheck disable=SC2086 # several arguments
+  if "$1" $wrong 2>"$work/error"; then echo "accepted: $wrong"; exit 1; fi
+  grep -q usage "$work/error"
+done

@@ -29,13 +29,16 @@ refused() { # refused TEXT ARGUMENT...: the program fails with this text and pri
 graph() { # graph LENGTH...: writes the cycle 1 -> 2 -> 3 -> 1 with these lengths to graph.mtx
   printf '%%%%MatrixMarket matrix coordinate real general\n3 3 3\n1 2 %s\n2 3 %s\n3 1 %s\n' "$@" >"$work/graph.mtx"
 }
+refused usage "$1" "$work/none.mtx" 1x
+refused usage "$1" "$work/none.mtx" 1 2
+refused usage "$1" --help
 refused 'none.mtx' "$1" "$work/none.mtx"
 graph 1 -5 7
 "$1" "$work/graph.mtx" 1 >"$work/output"
 grep -q -e '-4 *by *2 edges  vertex 3' "$work/output" || { cat "$work/output"; exit 1; }
 graph 1 -5 3
 refused 'cycle of negative length' "$1" "$work/graph.mtx"
-for length in nan -inf; do
+for length in nan -inf inf; do
   graph 1 "$length" 7
   refused "to vertex 3 is $length" "$1" "$work/graph.mtx"
 done
