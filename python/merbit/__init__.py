@@ -5,6 +5,14 @@
 >>> x, info = merbit.cg(A, b)
 """
 
+import importlib.util as _util
+
+if _util.find_spec("merbit._core") is None:
+    raise ImportError(
+        f"{__path__[0]} is merbit's source folder, without the compiled module merbit._core; install merbit by pip, and "
+        "run Python in another folder"
+    )
+
 from ._context import Context, ContextInfo, DeviceProfile, import_cubins
 from ._errors import (
     ArgumentError,

@@ -13,6 +13,7 @@ import pytest
 EXAMPLES = pathlib.Path(__file__).resolve().parents[1] / "examples"
 COMPARE = pathlib.Path(__file__).resolve().parents[2] / "examples/compare"
 PLOTS = pathlib.Path(__file__).resolve().parents[2] / "examples/plots"
+needs_clone = pytest.mark.skipif(not COMPARE.exists(), reason="examples/ is not here: this is no clone of the repository")
 
 
 def test_pictures(tmp_path):
@@ -24,6 +25,7 @@ def test_pictures(tmp_path):
     assert "converged" in run.stdout
 
 
+@needs_clone
 def test_curves_without_positive_values(tmp_path):
     """A solve may have no iteration, or end with the residual 0 in its first one."""
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -35,6 +37,7 @@ def test_curves_without_positive_values(tmp_path):
     assert "none: 0 iterations" in text and "zero: 1 iterations" in text
 
 
+@needs_clone
 def test_compare_preconditioners(tmp_path):
     """A graph, a nonsymmetric matrix and one without a diagonal, each solved by the suitable solvers."""
     pytest.importorskip("scipy", reason="SciPy is not installed")
@@ -70,6 +73,7 @@ def test_compare_preconditioners(tmp_path):
             assert figures["total_seconds"] >= max(figures["setup_seconds"], figures["solve_seconds"]) > 0
 
 
+@needs_clone
 def test_compare_preconditioners_verifies(monkeypatch):
     """A wrong result, a crash, an exception and an endless solve are distinguished; none of them is compared."""
     pytest.importorskip("scipy", reason="SciPy is not installed")
@@ -98,6 +102,7 @@ def test_compare_preconditioners_verifies(monkeypatch):
         "wrong": {"failed": "residual 1.0e+00 after 3 iterations"}}
 
 
+@needs_clone
 def test_compare_preconditioners_systems(monkeypatch):
     """The Laplacian of a graph given in one direction, with a self-loop; rigid body modes stretch no edge of the bar."""
     sparse = pytest.importorskip("scipy.sparse", reason="SciPy is not installed")

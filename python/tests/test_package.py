@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import types
@@ -72,6 +73,12 @@ def test_annotations_are_sound():
     command = [sys.executable, "-m", "mypy", "--cache-dir", "/dev/null", "--python-version", "3.10", "-p", "merbit"]
     found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout
+
+
+def test_import_from_the_source_folder(tmp_path):
+    shutil.copytree(pathlib.Path(merbit.__file__).parent, tmp_path / "merbit", ignore=shutil.ignore_patterns("_core*"))
+    found = subprocess.run([sys.executable, "-c", "import merbit"], cwd=tmp_path, capture_output=True, text=True)
+    assert "merbit is merbit's source folder, without the compiled module" in found.stderr
 
 
 def test_nvrtc_in_wheels(tmp_path, monkeypatch):
