@@ -10,7 +10,7 @@ from typing import Optional, Union
 from . import _core, _nvrtc
 from ._errors import NoCompilerError, bad_argument, check_sizes
 
-Path = Union[str, os.PathLike[str]]
+Path = Union[str, bytes, os.PathLike[str]]
 SIDES = {"auto": 0, "cpu": 1, "cuda": 2}
 
 
@@ -74,7 +74,7 @@ class Context:
         if side not in SIDES:
             raise bad_argument(f'side is {side!r}; it must be "auto", "cpu" or "cuda"')
         check_sizes(device=device, threads=threads)
-        self._core = _open(SIDES[side], device, threads, _text(cache_dir), _text(nvrtc), bind_threads)
+        self._core = _open(SIDES[side], device, threads, cache_dir, nvrtc, bind_threads)
 
     @property
     def info(self) -> ContextInfo:
@@ -88,7 +88,7 @@ class Context:
 
     def export_cubins(self, path: Path) -> None:
         """Writes the compiled kernels of this context's cache to a file, for import_cubins on a machine without NVRTC."""
-        self._core.export_cubins(os.fsdecode(path))
+        self._core.export_cubins(path)
 
     def __repr__(self) -> str:
         info = self.info
@@ -105,18 +105,14 @@ def import_cubins(path: Path, cache_dir: Optional[Path] = None) -> None:
     Import only files that you exported: the kernels run as merbit's own. The file must belong to you, and no one else
     may be able to write to it. cache_dir: as for Context.
     """
-    _core.import_cubins(os.fsdecode(path), _text(cache_dir))
-
-
-def _text(path: Optional[Path]) -> Optional[str]:
-    return None if path is None else os.fsdecode(path)
+    _core.import_cubins(path, cache_dir)
 
 
 def _open(
-    side: int, device: int, threads: int, cache_dir: Optional[str], nvrtc: Optional[str], bind_threads: bool
+    side: int, device: int, threads: int, cache_dir: Optional[Path], nvrtc: Optional[Path], bind_threads: bool
 ) -> _core.Context:
     """Opens a context with the first NVRTC that works: those of wheels, then those that the library finds."""
-    paths: list[Optional[str]] = [nvrtc]
+    paths: list[Optional[Path]] = [nvrtc]
     if nvrtc is None and side != SIDES["cpu"]:
         paths = [*_nvrtc.candidates(), None]
     for path in paths[:-1]:

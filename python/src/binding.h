@@ -59,6 +59,8 @@ PyObject *mpy_raise_type(const char *format, ...) __attribute__((format(printf, 
 /* Returns 1 if the current exception must reach the caller as it is: Ctrl-C, an exit, or a lack
  * of memory. */
 int mpy_must_pass(void);
+/* Returns a string of text of merbit.h, in which paths may stand that are not UTF-8. */
+PyObject *mpy_text(const char *text);
 /* Raises what the calling thread's last failure on `context` says; returns NULL. */
 PyObject *mpy_raise_last(merbit_context *context, merbit_status status);
 

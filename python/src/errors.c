@@ -4,11 +4,15 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+PyObject *mpy_text(const char *text) {
+  return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+}
+
 /* Raises merbit._errors.error_of(status, sentence), or bad_type(sentence) if status is OK. */
 static PyObject *raise_sentence(merbit_status status, const char *sentence) {
   PyObject *module = PyImport_ImportModule("merbit._errors"), *error = NULL, *text = NULL;
   if (module != NULL) {
-    text = PyUnicode_DecodeUTF8(sentence, (Py_ssize_t)strlen(sentence), "replace");
+    text = mpy_text(sentence);
   }
   if (text != NULL) {
     error = status == MERBIT_OK

@@ -26,6 +26,19 @@ void mpy_free(PyObject *self) {
 
 /* ---- Context ----------------------------------------------------------------------------- */
 
+/* A converter of PyArg_Parse: stores a path as bytes, or NULL for None. */
+static int convert_path(PyObject *object, void *bytes) {
+  if (object == Py_None) {
+    *(PyObject **)bytes = NULL;
+    return 1;
+  }
+  return PyUnicode_FSConverter(object, bytes);
+}
+
+static const char *path_of(PyObject *bytes) {
+  return bytes != NULL ? PyBytes_AsString(bytes) : NULL;
+}
+
 static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
   static char *names[] = {"side",       "device",       "threads", "cache_dir",
                           "nvrtc_path", "bind_threads", NULL};
@@ -34,21 +47,28 @@ static PyObject *context_new(PyTypeObject *type, PyObject *arguments, PyObject *
   merbit_error error;
   merbit_status status;
   mpy_context *self;
+  PyObject *cache_dir = NULL, *nvrtc_path = NULL;
   int side = 0;
   memset(&desc, 0, sizeof desc);
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|iiizzp:Context", names, &side,
-                                   &desc.device, &desc.threads, &desc.cache_dir,
-                                   &desc.nvrtc_path, &desc.bind_threads)) {
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|iiiO&O&p:Context", names, &side,
+                                   &desc.device, &desc.threads, convert_path, &cache_dir,
+                                   convert_path, &nvrtc_path, &desc.bind_threads)) {
     return NULL;
   }
   desc.side = (merbit_side)side;
+  desc.cache_dir = path_of(cache_dir);
+  desc.nvrtc_path = path_of(nvrtc_path);
   self = (mpy_context *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
   if (self == NULL) {
+    Py_XDECREF(cache_dir);
+    Py_XDECREF(nvrtc_path);
     return NULL;
   }
   Py_BEGIN_ALLOW_THREADS
   status = merbit_context_create(&desc, &self->context, &error);
   Py_END_ALLOW_THREADS
+  Py_XDECREF(cache_dir);
+  Py_XDECREF(nvrtc_path);
   if (status != MERBIT_OK) {
     mpy_raise(status, "%s", error.message);
     Py_DECREF(self);
@@ -96,10 +116,12 @@ static PyObject *context_info(PyObject *object, PyObject *none) {
   if (status != MERBIT_OK) {
     return mpy_raise_last(((mpy_context *)object)->context, status);
   }
-  return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:i,s:i,s:L,s:L,s:L,s:N}", "side",
-                       info.side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "device", info.device,
-                       "reason", info.reason, "nvrtc", info.nvrtc, "cache_dir", info.cache_dir,
-                       "cache_off_reason", info.cache_off_reason, "threads", info.threads,
+  return Py_BuildValue("{s:s,s:N,s:N,s:N,s:N,s:N,s:i,s:i,s:i,s:i,s:L,s:L,s:L,s:N}", "side",
+                       info.side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "device",
+                       mpy_text(info.device), "reason", mpy_text(info.reason), "nvrtc",
+                       PyUnicode_DecodeFSDefault(info.nvrtc), "cache_dir",
+                       PyUnicode_DecodeFSDefault(info.cache_dir), "cache_off_reason",
+                       mpy_text(info.cache_off_reason), "threads", info.threads,
                        "compute_capability", info.compute_capability, "driver_version",
                        info.driver_version, "nvrtc_version", info.nvrtc_version, "cache_hits",
                        (long long)info.cache_hits, "cache_misses", (long long)info.cache_misses,
@@ -109,14 +131,17 @@ static PyObject *context_info(PyObject *object, PyObject *none) {
 
 static PyObject *context_export(PyObject *object, PyObject *arguments) {
   merbit_context *context = ((mpy_context *)object)->context;
-  const char *path;
+  PyObject *path = NULL;
+  const char *name;
   merbit_status status;
-  if (!PyArg_ParseTuple(arguments, "s:export_cubins", &path)) {
+  if (!PyArg_ParseTuple(arguments, "O&:export_cubins", PyUnicode_FSConverter, &path)) {
     return NULL;
   }
+  name = path_of(path);
   Py_BEGIN_ALLOW_THREADS
-  status = merbit_cache_export(context, path);
+  status = merbit_cache_export(context, name);
   Py_END_ALLOW_THREADS
+  Py_DECREF(path);
   if (status != MERBIT_OK) {
     return mpy_raise_last(context, status);
   }
@@ -125,16 +150,22 @@ static PyObject *context_export(PyObject *object, PyObject *arguments) {
 
 PyObject *mpy_import_cubins(PyObject *module, PyObject *arguments) {
   merbit_context_desc desc = merbit_context_defaults();
-  const char *path;
+  PyObject *path = NULL, *cache_dir = NULL;
+  const char *name;
   merbit_error error;
   merbit_status status;
   (void)module;
-  if (!PyArg_ParseTuple(arguments, "sz:import_cubins", &path, &desc.cache_dir)) {
+  if (!PyArg_ParseTuple(arguments, "O&O&:import_cubins", PyUnicode_FSConverter, &path,
+                        convert_path, &cache_dir)) {
     return NULL;
   }
+  name = path_of(path);
+  desc.cache_dir = path_of(cache_dir);
   Py_BEGIN_ALLOW_THREADS
-  status = merbit_cache_import(&desc, path, &error);
+  status = merbit_cache_import(&desc, name, &error);
   Py_END_ALLOW_THREADS
+  Py_DECREF(path);
+  Py_XDECREF(cache_dir);
   if (status != MERBIT_OK) {
     return mpy_raise(status, "%s", error.message);
   }

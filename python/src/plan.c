@@ -583,7 +583,7 @@ static PyObject *plan_describe(PyObject *object, PyObject *none) {
   char text[2048];
   (void)none;
   merbit_plan_describe(((mpy_plan *)object)->plan, text, sizeof text);
-  return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+  return mpy_text(text);
 }
 
 static PyObject *plan_info(PyObject *object, PyObject *none) {

@@ -301,7 +301,7 @@ static PyObject *preconditioner_describe(PyObject *object, PyObject *none) {
   (void)none;
   (void)merbit_preconditioner_describe(((mpy_preconditioner *)object)->preconditioner, line,
                                        sizeof line);
-  return PyUnicode_FromString(line);
+  return mpy_text(line);
 }
 
 /* Returns a tuple of `count` numbers. */
@@ -447,14 +447,15 @@ static void solver_dealloc(PyObject *object) {
 
 /* Builds a dictionary of a merbit_solver_result. */
 static PyObject *build_solve_result(const merbit_solver_result *r) {
-  return Py_BuildValue("{s:i,s:i,s:i,s:d,s:d,s:d,s:d,s:d,s:i,s:i,s:L,s:s,s:s}", "stop",
+  return Py_BuildValue("{s:i,s:i,s:i,s:d,s:d,s:d,s:d,s:d,s:i,s:i,s:L,s:N,s:N}", "stop",
                        (int)r->stop, "iterations", r->iterations, "restarts", r->restarts,
                        "residual", r->residual, "estimated_residual", r->estimated_residual,
                        "backward_error", r->backward_error, "prepare_seconds",
                        r->prepare_seconds, "iterate_seconds", r->iterate_seconds,
                        "synchronizations", r->synchronizations, "recorded", r->recorded,
                        "device_bytes", (long long)r->device_bytes, "plan_description",
-                       r->plan_description, "description", r->description);
+                       mpy_text(r->plan_description), "description",
+                       mpy_text(r->description));
 }
 
 /* solve(b, x, start_from_x, history, progress): a dictionary of merbit_solver_result. */
@@ -617,11 +618,11 @@ PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords
     Py_END_ALLOW_THREADS
     if (raise_outcome(&watch, c, status) == 0) {
       answer = Py_BuildValue(
-          "{s:i,s:i,s:d,s:L,s:d,s:d,s:L,s:i,s:L,s:s}", "stop", (int)r.stop, "iterations",
+          "{s:i,s:i,s:d,s:L,s:d,s:d,s:L,s:i,s:L,s:N}", "stop", (int)r.stop, "iterations",
           r.iterations, "change", r.change, "dangling", (long long)r.dangling,
           "prepare_seconds", r.prepare_seconds, "iterate_seconds", r.iterate_seconds,
           "synchronizations", (long long)r.synchronizations, "recorded", r.recorded,
-          "device_bytes", (long long)r.device_bytes, "plan_description", r.description);
+          "device_bytes", (long long)r.device_bytes, "plan_description", mpy_text(r.description));
     }
   }
   mpy_return(&ranks);
@@ -645,11 +646,12 @@ static PyObject *build_eigen_result(const merbit_eigen_result *r, int64_t count)
     return NULL;
   }
   return Py_BuildValue(
-      "{s:i,s:i,s:i,s:i,s:N,s:d,s:d,s:i,s:L,s:s,s:s}", "stop", (int)r->stop, "iterations",
+      "{s:i,s:i,s:i,s:i,s:N,s:d,s:d,s:i,s:L,s:N,s:N}", "stop", (int)r->stop, "iterations",
       r->iterations, "restarts", r->restarts, "converged_pairs", r->converged, "residuals",
       residuals, "prepare_seconds", r->prepare_seconds, "iterate_seconds", r->iterate_seconds,
       "synchronizations", r->synchronizations, "device_bytes", (long long)r->device_bytes,
-      "plan_description", r->plan_description, "description", r->description);
+      "plan_description", mpy_text(r->plan_description), "description",
+      mpy_text(r->description));
 }
 
 PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords) {

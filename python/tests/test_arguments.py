@@ -1,6 +1,7 @@
 """Bad input of every kind is refused with an exception that names it."""
 
 import ctypes
+import os
 import pickle
 
 import numpy
@@ -216,6 +217,8 @@ def test_cubins_of_no_gpu(tmp_path):
         merbit.import_cubins(tmp_path / "other", str(tmp_path / "cache"))
     with pytest.raises(merbit.NotSupportedError, match="cache_dir is empty"):
         merbit.import_cubins(str(tmp_path / "other"), "")
+    with pytest.raises(merbit.InputOutputError, match="caf\ufffd: No such file"):
+        merbit.import_cubins(os.fsdecode(b"/caf\xe9"))
     with pytest.raises(merbit.FileFormatError):
         merbit.import_cubins(bytes(tmp_path / "other"), tmp_path / "cache")
     with pytest.raises((merbit.NoDeviceError, merbit.NoCompilerError)):

@@ -1,6 +1,7 @@
 """CuPy arrays on a GPU: products and solvers in place. With tests/standin on PYTHONPATH a stand-in replaces CuPy."""
 
 import ctypes
+import os
 
 import numpy
 import pytest
@@ -179,9 +180,9 @@ def test_preconditioner(random):
     numpy.testing.assert_allclose(out, z.get(), rtol=1e-12)
     x, failed = scipy.sparse.linalg.cg(S, b, rtol=1e-8, M=M)
     assert not failed and numpy.linalg.norm(b - S @ x) <= 1.01e-8 * numpy.linalg.norm(b)
-    with pytest.raises(merbit.ArgumentError, match="z is on CUDA device 0"):
+    with pytest.raises(merbit.ArgumentError, match="out is on CUDA device 0"):
         M.apply(b, cupy.empty(100))
-    with pytest.raises(merbit.ArgumentError, match="z is in host memory"):
+    with pytest.raises(merbit.ArgumentError, match="out is in host memory"):
         M.apply(g, out)
     with pytest.raises(merbit.ArgumentError, match="M computes on the CPU"):
         merbit.Preconditioner(merbit.csr(S, context=merbit.Context("cpu")), "jacobi") @ g
@@ -203,6 +204,17 @@ def test_cupyx_solvers_take_a_matrix(cupyx, random):
     for method in (cupyx.cg, cupyx.gmres):
         x, _ = method(merbit.csr(S), b)
         numpy.testing.assert_allclose(S @ x.get(), b.get(), rtol=1e-3, atol=1e-3)
+
+
+def test_paths_that_are_not_utf8(tmp_path):
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
+    context = merbit.Context("cuda", cache_dir=folder)
+    merbit.csr(laplacian(10), context=context) @ numpy.ones(10)
+    context.export_cubins(folder + "/file")
+    assert context.info.cache_dir == folder and os.path.exists(folder + "/file")
+    cpu = merbit.Context(nvrtc=folder + "/libnvrtc.so")
+    _, info = merbit.cg(merbit.csr(laplacian(10), context=cpu), numpy.ones(10))
+    assert "caf\ufffd" in info.plan_description and "caf\ufffd" in cpu.info.reason
 
 
 def test_epilogue(sparse, random):
