@@ -16,6 +16,8 @@ preconditioner of a matrix that is in the program's own form, solve is all else.
 --limit, or whose answer has a residual above 2e-8, is not compared. PyAMG's and SciPy's solves have one thread; hypre
 has as many processes as the others have threads.
 """
+from __future__ import annotations
+
 import argparse
 import contextlib
 import dataclasses
