@@ -127,7 +127,16 @@ def _open(
 
 _contexts: dict[Optional[int], Context] = {}  # by CUDA ordinal; None: for arrays in host memory
 _lock = threading.Lock()
-os.register_at_fork(after_in_child=_contexts.clear)  # a child cannot use its parent's GPU contexts
+
+
+def _begin_child() -> None:
+    """Forgets the contexts of the parent process, whose GPUs a child cannot use, and a lock that its threads may hold."""
+    global _lock
+    _lock = threading.Lock()
+    _contexts.clear()
+
+
+os.register_at_fork(after_in_child=_begin_child)
 
 
 def default_context(device: Optional[int]) -> Context:

@@ -3,6 +3,7 @@
 import ctypes
 import gc
 import os
+import signal
 import sys
 import tracemalloc
 import weakref
@@ -218,6 +219,17 @@ def test_fork():
             and merbit.csr(S).context is not A.context
         )
         os._exit(0 if fine else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_fork_while_a_context_is_made():
+    """A thread of the parent may hold the lock of the contexts when another forks."""
+    with merbit._context._lock:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(10)
+            merbit.csr(laplacian(10)) @ numpy.ones(10)
+            os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
