@@ -8,7 +8,7 @@ import threading
 from typing import Optional, Union
 
 from . import _core, _nvrtc
-from ._errors import NoCompilerError, bad_argument, check_sizes
+from ._errors import InThisProcess, NoCompilerError, bad_argument, check_sizes
 
 Path = Union[str, bytes, os.PathLike[str]]
 SIDES = {"auto": 0, "cpu": 1, "cuda": 2}
@@ -49,7 +49,7 @@ class ContextInfo:
     profile: DeviceProfile  # zeros on the CPU
 
 
-class Context:
+class Context(InThisProcess):
     """A GPU, or the CPU with some threads. Python threads may share a context.
 
     side: "auto" (the GPU if driver, device and NVRTC are available, else the CPU), "cpu", or "cuda" (the GPU or an

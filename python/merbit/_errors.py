@@ -140,3 +140,18 @@ def check_sizes(**sizes: object) -> None:
     for name, size in sizes.items():
         if hasattr(size, "__index__") and not -(2**31) <= operator.index(size) < 2**31:
             raise bad_argument(f"{name} is {size}; its absolute value must be below 2^31")
+
+
+class InThisProcess:
+    """Base class of objects that hold memory of this process, and perhaps of a GPU."""
+
+    __slots__ = ()
+
+    def __copy__(self) -> object:
+        return self
+
+    def __reduce__(self) -> str:
+        raise bad_type(
+            f"a merbit.{type(self).__name__} cannot be pickled or copied deeply, as for another process; send the arrays "
+            "and make it there"
+        )

@@ -13,7 +13,7 @@ import numpy
 
 from . import _core
 from ._context import Context, default_context
-from ._errors import bad_argument, bad_type, check_sizes, not_supported
+from ._errors import InThisProcess, bad_argument, bad_type, check_sizes, not_supported
 from ._libraries import (
     BF16,
     COMPLEX,
@@ -272,7 +272,7 @@ class Operand:
             self.array = numpy_of(array) if self.kind in TYPES and self.kind != "bfloat16" else array
 
 
-class Matrix:
+class Matrix(InThisProcess):
     """A sparse matrix for many products; make one with merbit.csr. Threads may share it.
 
     It has the methods of a LinearOperator, so that SciPy's and CuPy's iterative solvers take it, and so do SciPy's eigsh

@@ -10,7 +10,7 @@ import numpy
 
 from . import _core
 from ._context import Context
-from ._errors import bad_argument, bad_type, check_sizes, not_supported
+from ._errors import InThisProcess, bad_argument, bad_type, check_sizes, not_supported
 from ._libraries import F32, F64, HOST, NAMES, library_of, refuse_gradient
 from ._matrix import Matrix, csr
 
@@ -53,7 +53,7 @@ def near_nullspace_of(vectors: Any, rows: int) -> Optional[numpy.ndarray]:
     return numpy.ascontiguousarray(near.T)
 
 
-class Preconditioner:
+class Preconditioner(InThisProcess):
     """A preconditioner M, an approximation of a square matrix A: M @ r is z = M^-1 r. One call runs at a time; others wait.
 
     merbit.cg, bicgstab and gmres accept it as M, also when they compute on a GPU. So do SciPy's and CuPy's solvers,

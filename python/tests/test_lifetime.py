@@ -1,8 +1,10 @@
 """Lifetimes: arrays stay alive while something uses them, and nothing stays longer."""
 
+import copy
 import ctypes
 import gc
 import os
+import pickle
 import signal
 import sys
 import tracemalloc
@@ -231,6 +233,17 @@ def test_fork_while_a_context_is_made():
             merbit.csr(laplacian(10)) @ numpy.ones(10)
             os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_copies():
+    """A copy shares everything; a pickle, as multiprocessing makes, is refused with advice."""
+    A = merbit.csr(laplacian(10))
+    for thing in A, A.T, A.context, merbit.Preconditioner(A), A.epilogue("v0 - ax", "y * y", vectors=1):
+        for call in pickle.dumps, copy.deepcopy:
+            with pytest.raises(merbit.ArgumentTypeError, match=r"merbit.\w+ cannot be pickled.*make it there"):
+                call(thing)
+        copy.copy(thing)
+    assert ((copy.copy(A) @ numpy.ones(10)) == A @ numpy.ones(10)).all()
 
 
 def test_scipy_matrix_may_go():
