@@ -15,6 +15,7 @@ static PetscErrorCode assemble(PetscInt n, Mat *A) {
   PetscCall(MatSetFromOptions(*A));
   PetscCall(MatSeqAIJSetPreallocation(*A, 7, NULL));
   PetscCall(MatMPIAIJSetPreallocation(*A, 7, NULL, 6, NULL));
+  PetscCall(MatSetUp(*A)); /* other types */
   PetscCall(MatGetOwnershipRange(*A, &begin, &end));
   for (row = begin; row < end; row++) {
     const PetscInt place[] = {row % n, row / n % n, row / (n * n)}, step[] = {1, n, n * n};

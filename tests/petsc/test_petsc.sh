@@ -110,6 +110,7 @@ run 1 ./laplace -n 16 -ksp_type cg -ksp_rtol 1e-13 -dll_prepend "$library" -mat_
 [ "$(grep -c '^merbit \[0\] MatMult: ' log.txt)" -eq 2 ] || # another plan from the 25th product on
   { cat log.txt; echo "failed: not two plans"; exit 1; }
 refused 'merbit_threads -1 is out of range' ./laplace -n 8 -dll_prepend "$library" -mat_type aijmerbit -merbit_threads -1
+refused 'this one is seqbaij; use -mat_type aij' ./laplace -n 8 -dll_prepend "$library" -mat_type baij -ksp_type merbit -pc_type none
 CUDA_VISIBLE_DEVICES= refused 'PETSC ERROR: merbit: ' ./laplace -n 8 -dll_prepend "$library" -ksp_type merbit -pc_type none -merbit_side cuda
 
 # A plugin for another PETSc: this one with another version number.
