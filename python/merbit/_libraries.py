@@ -133,8 +133,17 @@ class CuPy(Library):
         with like.device:
             return self.cupy.arange(like.size, dtype="float64")
 
+    def home_of(self, array: Any) -> ContextManager[Any]:
+        """Makes the array's device the current one, on which CuPy makes copies."""
+        return self.cupy.cuda.Device(array.data.device_id)
+
+    def copy(self, array: Any) -> Any:
+        with self.home_of(array):
+            return array.copy()
+
     def adjacent(self, array: Any) -> Any:
-        return self.cupy.ascontiguousarray(array)
+        with self.home_of(array):
+            return self.cupy.ascontiguousarray(array)
 
     def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
         current = self.cupy.cuda.get_current_stream
@@ -144,7 +153,7 @@ class CuPy(Library):
         self.cupy.cuda.Device(device).synchronize()
 
     def wait(self, device: int) -> None:
-        self.cupy.cuda.get_current_stream().synchronize()
+        self.cupy.cuda.get_current_stream(device).synchronize()
 
     def borrowed(self, address: int, length: int, kind: int, device: int) -> Any:
         return self.cupy.asarray(_DeviceMemory(address, length, kind))

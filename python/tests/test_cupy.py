@@ -206,6 +206,20 @@ def test_cupyx_solvers_take_a_matrix(cupyx, random):
         numpy.testing.assert_allclose(S @ x.get(), b.get(), rtol=1e-3, atol=1e-3)
 
 
+def test_device_of_an_array(monkeypatch):
+    """Copies and streams are those of the array's device, although another one may be current."""
+    S, b = laplacian(20), cupy.asarray(numpy.ones(20))
+    A, values, gaps = merbit.csr(S, context=merbit.Context("cuda")), cupy.asarray(S.data), cupy.asarray(numpy.ones(40))[::2]
+    asked, stream, device = [], cupy.cuda.get_current_stream, cupy.cuda.Device
+    monkeypatch.setattr(cupy.cuda, "get_current_stream", lambda *number: asked.append(number) or stream(*number))
+    monkeypatch.setattr(cupy.cuda, "Device", lambda *number: asked.append(number) or device(*number))
+    library = merbit._libraries.library_of(b)
+    for work in lambda: library.copy(values), lambda: library.adjacent(gaps), lambda: merbit.cg(A, b):
+        del asked[:]
+        work()
+        assert asked and set(asked) == {(0,)}
+
+
 def test_paths_that_are_not_utf8(tmp_path):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
     context = merbit.Context("cuda", cache_dir=folder)
