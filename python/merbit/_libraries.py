@@ -268,6 +268,13 @@ def library_of(array: Any) -> Optional[Library]:
     return None
 
 
+def wait_for(array: Any, device: int) -> None:
+    """Waits for the work that may still write an array of a matrix; merbit reads it in the default stream."""
+    library = library_of(array)
+    if library is not None and device != HOST:
+        library.wait(device)
+
+
 def wants_gradient(array: Any) -> bool:
     """Returns whether PyTorch must record operations on the array."""
     torch = sys.modules.get("torch")

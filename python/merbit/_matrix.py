@@ -28,6 +28,7 @@ from ._libraries import (
     library_of,
     numpy_of,
     refuse_gradient,
+    wait_for,
     wants_gradient,
 )
 from ._sources import FORMS, Parts, parts_of
@@ -140,6 +141,7 @@ class Source:
         self.parts, self.options = parts, options
         self.view = parts.view(parts.values)
         self.context = context or default_context(None if self.view.device == HOST else max(self.view.device, 0))
+        wait_for(parts.columns, self.view.device)
         self.value_type = self.view.value_type or F64
         self.vector_type = F32 if self.value_type in (F16, BF16) else self.value_type
         self.plans: dict[Any, _core.Plan] = {}
@@ -234,6 +236,7 @@ class Source:
                 raise bad_type(
                     f"the new values have type {NAMES[view.value_type]}, the matrix {NAMES[self.view.value_type]}"
                 )
+            wait_for(values, view.device)
             for other in self.libraries:
                 other.synchronize(self.context.device or 0)
             try:

@@ -11,7 +11,7 @@ import numpy
 from . import _core
 from ._context import Context
 from ._errors import InThisProcess, bad_argument, bad_type, check_sizes, not_supported
-from ._libraries import F32, F64, HOST, NAMES, library_of, refuse_gradient
+from ._libraries import F32, F64, HOST, NAMES, library_of, refuse_gradient, wait_for
 from ._matrix import Matrix, csr
 
 KINDS: dict[Optional[str], int] = {"jacobi": 1, "block_jacobi": 2, "chebyshev": 4, "fsai": 5, "amg": 6}
@@ -193,6 +193,7 @@ class Preconditioner(InThisProcess):
             raise bad_type(
                 f"the new values have type {NAMES[view.value_type]}, the matrix {NAMES[source.view.value_type]}"
             )
+        wait_for(values, view.device)
         with self._lock:
             for library in source.libraries:
                 library.synchronize(self.context.device or 0)

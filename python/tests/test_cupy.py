@@ -220,6 +220,19 @@ def test_device_of_an_array(monkeypatch):
         assert asked and set(asked) == {(0,)}
 
 
+def test_arrays_of_a_matrix_are_awaited(monkeypatch):
+    """They may still be computed in the current stream, while merbit reads them in the default stream."""
+    S, asked, stream = laplacian(20), [], cupy.cuda.get_current_stream
+    arrays = tuple(cupy.asarray(a) for a in (S.data, S.indices, S.indptr))
+    monkeypatch.setattr(cupy.cuda, "get_current_stream", lambda *number: asked.append(number) or stream(*number))
+    A = merbit.csr(arrays, S.shape)
+    M = merbit.Preconditioner(A, "jacobi")
+    for work in lambda: merbit.csr(arrays, S.shape), lambda: A.update(arrays[0]), lambda: M.update(arrays[0]):
+        del asked[:]
+        work()
+        assert asked
+
+
 def test_paths_that_are_not_utf8(tmp_path):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")
     context = merbit.Context("cuda", cache_dir=folder)
