@@ -71,7 +71,7 @@ class Context(InThisProcess):
         nvrtc: Optional[Path] = None,
         bind_threads: bool = False,
     ) -> None:
-        if side not in SIDES:
+        if side not in list(SIDES):
             raise bad_argument(f'side is {side!r}; it must be "auto", "cpu" or "cuda"')
         check_sizes(device=device, threads=threads)
         self._core = _open(SIDES[side], device, threads, cache_dir, nvrtc, bind_threads)

@@ -625,7 +625,7 @@ def csr(
     if isinstance(matrix, Matrix):
         raise bad_type(f"the matrix is a merbit.Matrix already; csr takes {FORMS}")
     for name, value, known in (("semiring", semiring, SEMIRINGS), ("method", method, METHODS)):
-        if value not in known:
+        if value not in list(known):  # which takes a value without a hash
             raise bad_argument(f"{name} is {value!r}; it must be one of {list(known)}")
     if context is not None and not isinstance(context, Context):
         raise bad_type(f'context is {context!r}; it must be a merbit.Context, for example merbit.Context("cpu")')

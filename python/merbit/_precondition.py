@@ -82,7 +82,7 @@ class Preconditioner(InThisProcess):
         singular: bool = False,
         deterministic: bool = False,
     ) -> None:
-        if kind not in KINDS:
+        if kind not in list(KINDS):
             raise bad_argument(f"kind is {kind!r}; it must be one of {list(KINDS)}")
         check_sizes(block_size=block_size, degree=degree)
         self._source = source = matrix_of(A)._source

@@ -134,7 +134,7 @@ def _solver(
         if source.solver is not None and source.solver[0] == key and source.solver[1].acquire(blocking=False):
             return source.solver[1], source.solver[2]
         preconditioner = options["preconditioner"]
-        if preconditioner not in PRECONDITIONERS:
+        if preconditioner not in list(PRECONDITIONERS):
             raise bad_argument(
                 f"preconditioner is {preconditioner!r}; it must be one of {list(PRECONDITIONERS)}; functions and objects "
                 "are given as M"
@@ -404,7 +404,7 @@ def eigsh(
     are NaN. progress: as for cg.
     """
     for name, value, known in (("which", which, WHICH), ("method", method, EIGEN_METHODS)):
-        if value not in known:
+        if value not in list(known):
             raise bad_argument(f"{name} is {value!r}; it must be one of {list(known)}")
     check_sizes(basis=basis, max_iterations=max_iterations)
     source = matrix_of(A)._source

@@ -165,10 +165,10 @@ def _of_scipy(matrix: Any, symmetry: int) -> Parts:
 
 def parts_of(matrix: Any, shape: Any, dtype: Optional[str], base: int, symmetry: Optional[str]) -> Parts:
     """Returns the arrays of any object that describes a matrix."""
-    if symmetry not in SYMMETRIES:
+    if symmetry not in list(SYMMETRIES):
         raise bad_argument(f"symmetry is {symmetry!r}; it must be one of {list(SYMMETRIES)}")
     number = SYMMETRIES[symmetry]
-    if dtype is not None and dtype not in TYPES:
+    if dtype is not None and dtype not in list(TYPES):
         raise bad_argument(f"dtype is {dtype!r}; it must be one of {list(TYPES)}")
     if isinstance(matrix, (tuple, list)):
         return _of_tuple(tuple(matrix), shape, TYPES[dtype] if dtype else 0, base, number)

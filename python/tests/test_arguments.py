@@ -197,6 +197,9 @@ def test_options(A):
     for options in {"context": "cpu"}, {"context": 0}, {"operators": 3}:
         with pytest.raises(merbit.ArgumentTypeError, match="".join(options) + " is"):
             merbit.csr(arrays, SHAPE, **options)
+    for name in "semiring", "method", "symmetry", "dtype":
+        with pytest.raises(merbit.ArgumentError, match=rf"{name} is \[\]; it must be one of"):
+            merbit.csr(arrays, SHAPE, **{name: []})
     with pytest.raises(TypeError, match="already"):
         merbit.csr(A)
     with pytest.raises(TypeError, match="no C function"):
