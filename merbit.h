@@ -6,6 +6,10 @@
 #if !defined(__GNUC__) && !defined(_MSC_VER)
 #error "merbit's implementation needs gcc, clang, MSVC or a compiler that is compatible with one"
 #endif
+#if defined(__FAST_MATH__) || defined(_M_FP_FAST) ||                                           \
+    (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "merbit's implementation needs NaN and infinities: compile this file with -fno-fast-math"
+#endif
 #if defined(_FEATURES_H) && !defined(__USE_GNU) &&                                             \
     (defined(__GLIBC__) || !defined(_GNU_SOURCE))
 #error "include merbit.h before any system header where it is implemented, or use -D_GNU_SOURCE"
@@ -42,7 +46,9 @@
  * is older than glibc 2.34; on Windows and macOS nothing more is needed. The build needs no CUDA
  * header and no CUDA library: merbit opens libcuda and libnvrtc at run time. Define MERBIT_STATIC
  * before the include to make every function static. The CPU methods use OpenMP if the compiler has
- * it enabled; otherwise they use a small thread pool that belongs to the context.
+ * it enabled; otherwise they use a small thread pool that belongs to the context. In a project that
+ * is compiled with -ffast-math or -Ofast, compile that one file with -fno-fast-math (MSVC:
+ * /fp:precise), because merbit must see NaN and infinities.
  *
  * FUNCTIONS BY TASK. A name that begins with an underscore continues the name before it: _get_info
  * stands for merbit_context_get_info.
@@ -600,9 +606,10 @@
  * cache, and merbit_context_info.cache_off_reason says why.
  *
  * ENVIRONMENT. MERBIT_CACHE_DIR and MERBIT_NVRTC are described above. MERBIT_LOG, with any value,
- * writes log lines to stderr if no log callback is set. MERBIT_DUMP=DIR writes program texts,
- * compiler logs and cubins to DIR. An empty variable counts as unset. On Linux and macOS, programs
- * that run with raised privileges (setuid) ignore all four.
+ * writes log lines to stderr if no log callback is set. MERBIT_DUMP=DIR writes the texts, compiler
+ * logs and cubins of the programs that are compiled to DIR, which must exist. An empty variable
+ * counts as unset. On Linux and macOS, programs that run with raised privileges (setuid) ignore all
+ * four.
  */
 
 #include <stddef.h>
@@ -1184,8 +1191,8 @@ typedef struct merbit_solver_desc {
   int deterministic;           /* nonzero: equal bits in every run, as plan_desc.deterministic */
   int reorder;                 /* whether to reorder the matrix; b and x keep their order. 0: if it
                                   pays (for example for 60 expected solves of four million rows);
-                                  1: always, which needs NONE or JACOBI without `single` and
-                                  `singular`; -1: never */
+                                  1: always, which needs CSR or COO, and NONE or JACOBI without
+                                  `single` and `singular`; -1: never */
   int64_t expected_solves;     /* number of solves to come; 0: 1. For more solves, making the plan
                                   may take longer */
   merbit_solve_progress progress; /* may be NULL. Gets iteration, estimated residual and seconds
@@ -1393,16 +1400,19 @@ MERBIT_API merbit_status merbit_view_check(merbit_context *context, const merbit
 /* Copies any view into a CSR matrix in host memory that merbit owns: columns sorted, duplicates
  * added up in the order of the arrays, base 0, 32-bit columns, 32-bit offsets if nnz < 2^31. Arrays
  * in device memory are downloaded. If the view gives one triangle, the copy has both; so it is in
- * all calls below except those that write files. */
+ * all calls below except those that write files. Fails with MERBIT_NOT_SUPPORTED for duplicates of
+ * F16 and BF16 values, whose sums would lose digits. */
 MERBIT_API merbit_status merbit_matrix_create(merbit_context *context, const merbit_view *view,
                                               merbit_matrix **matrix);
-/* Copies the transpose of any view into a CSR matrix of the same form as merbit_matrix_create. */
+/* Copies the transpose of any view into a CSR matrix of the same form as merbit_matrix_create, and
+ * fails as that does, and with MERBIT_TOO_LARGE if the view has more than 2^31 - 1 rows. */
 MERBIT_API merbit_status merbit_matrix_transpose(merbit_context *context, const merbit_view *view,
                                                  merbit_matrix **matrix);
-/* Copies any view into a BSR matrix in host memory that merbit owns, sorted and without duplicates.
- * It has every block that holds an entry. Places of such a block without an entry become stored
- * zeros, which are entries of the copy. Offsets have 32 bits if there are fewer than 2^31 blocks. A
- * pattern stays a pattern if its blocks are full. `desc` may be NULL, which means all defaults. */
+/* Copies any view of F64 or F32 into a BSR matrix in host memory that merbit owns, sorted and
+ * without duplicates. It has every block that holds an entry. Places of such a block without an
+ * entry become stored zeros, which are entries of the copy. Offsets have 32 bits if there are fewer
+ * than 2^31 blocks. A pattern stays a pattern if its blocks are full. `desc` may be NULL, which
+ * means all defaults. */
 MERBIT_API merbit_status merbit_matrix_create_bsr(merbit_context *context,
                                                   const merbit_view *view,
                                                   const merbit_bsr_desc *desc,
@@ -1550,10 +1560,11 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 /* Computes Y = alpha op(A) X + beta Y for the plan_desc.vectors columns of X and Y. The matrix is
  * read once for all of them. plan_desc.vector_order is the order of X and Y. ldx and ldy are the
  * distances, in elements, between rows (row-major) or between vectors (column-major), and at least
- * the length of one row or vector. Elements in the gaps are neither read nor written. All other
- * arguments are those of merbit_spmv. A plan of one vector needs its elements adjacent: row-major
- * with ldx or ldy other than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, are
- * copied to row-major scratch in the workspace. merbit_plan_reorder moves one vector per call. */
+ * the length of one row or vector. Elements in the gaps are neither read nor written, but from its
+ * first element to its last, gaps included, X must not overlap Y. All other arguments are those of
+ * merbit_spmv. A plan of one vector needs its elements adjacent: row-major with ldx or ldy other
+ * than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, are copied to row-major scratch
+ * in the workspace. merbit_plan_reorder moves one vector per call. */
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
                                      const void *beta, void *y, int64_t ldy, void *stream);
@@ -1658,8 +1669,9 @@ MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int cou
                                                   int64_t ldb, void *x, int64_t ldx,
                                                   int start_from_x, merbit_solver_result *results);
 /* Copies new values for the same structure into the solver, like merbit_plan_update_values, and
- * makes the preconditioner again; AMG keeps its aggregates. After a failure the solver may have
- * some of the new values: give it values again before the next solve. */
+ * makes the preconditioner again, which keeps what merbit_preconditioner_update_values keeps. After
+ * a failure the solver may have some of the new values: give it values again before the next
+ * solve. */
 MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, const void *values,
                                                      merbit_memory memory);
 /* Computes y = A x with the solver's own plan, for example for a residual, so that A needs no
@@ -1689,10 +1701,10 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
 /* Makes M again from new values for the same structure, as many and in the same order as those of
  * the view, and copies them. `memory` says where they are; MERBIT_MEMORY_DEFAULT means where the
  * view's values were. Everything that depends only on the structure is kept, and so are AMG's
- * aggregates and its choice of whether to take A as symmetric. No application may be running;
- * captured graphs must be captured again. The call is complete on return. After a failure M may
- * have some of the new values: give it values again before the next application. Fails if the view
- * was a pattern. */
+ * aggregates and its choice of whether to take A as symmetric, and FSAI's choice of the 64 largest
+ * entries of longer rows. No application may be running; captured graphs must be captured again.
+ * The call is complete on return. After a failure M may have some of the new values: give it values
+ * again before the next application. Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is. `text`, `size` and the returned length are
@@ -3156,7 +3168,7 @@ MBI_PRINTF(2, 3) static void mbi_log(merbit_context *context, const char *format
 	va_start(arguments, format);
 	(void)vsnprintf(line, sizeof line, format, arguments);
 	va_end(arguments);
-	context->log(context->log_user, line);
+	(context->log)(context->log_user, line);
 }
 
 static mbi_failure *mbi_failure_find(merbit_context *context) {
@@ -3725,7 +3737,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "1c110980a56ab9c764411443823712ce6136a2ca4bec8b2ccff0f2feed5f21dc"
+#define MBI_KERNEL_HASH "a9d07bd2b5b8f622a2d973216da3180fd0fc6179659c774b5d053f8cc102c6b1"
 
 typedef struct mbi_source {
 	const char *name;
@@ -4383,7 +4395,7 @@ static void mbi_cache_count(merbit_context *context, int64_t *counter) {
 MBI_NOINLINE static void mbi_cache_error(merbit_context *context, const char *verb,
 		const char *path, int error) {
 	mbi_cache_count(context, &context->cache.errors);
-	mbi_log(context, "cubin cache: cannot %s %s: error %d", verb, path, error);
+	mbi_log(context, "cubin cache: cannot %s %s: %s", verb, path, strerror(error));
 }
 
 static void mbi_cache_off(merbit_context *context, const char *reason) {
@@ -4415,7 +4427,6 @@ static const char *mbi_cache_wish(merbit_context *context, const merbit_context_
 static void mbi_cache_open(merbit_context *context, const merbit_context_desc *desc) {
 	mbi_cache *cache = &context->cache;
 	char wish[MBI_PATH_SIZE], path[MBI_PATH_SIZE], reason[sizeof cache->off_reason];
-	char number[32] = "";
 	const char *fault;
 	int error;
 	cache->max_bytes = desc->cache_max_bytes > 0 ? desc->cache_max_bytes : MBI_CACHE_MAX_BYTES;
@@ -4428,8 +4439,8 @@ static void mbi_cache_open(merbit_context *context, const merbit_context_desc *d
 		fault = error == 0 ? NULL : "cannot be resolved";
 	}
 	if (fault != NULL) {
-		if (error != 0) { (void)snprintf(number, sizeof number, ": error %d", error); }
-		(void)snprintf(reason, sizeof reason, "%.180s %s%s", path, fault, number);
+		(void)snprintf(reason, sizeof reason, "%.160s %s%s%.60s", path, fault,
+				error != 0 ? ": " : "", error != 0 ? strerror(error) : "");
 		mbi_cache_off(context, reason);
 		return;
 	}
@@ -4444,7 +4455,8 @@ static int mbi_cache_safe(merbit_context *context) {
 	fault = mbi_directory_distrust(path, 0, &error);
 	if (fault != NULL) {
 		mbi_cache_count(context, &context->cache.errors);
-		mbi_log(context, "cubin cache: %s %s: error %d", path, fault, error);
+		mbi_log(context, "cubin cache: %s %s%s%s", path, fault, error != 0 ? ": " : "",
+				error != 0 ? strerror(error) : "");
 	}
 	return fault == NULL;
 }
@@ -6537,12 +6549,12 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "s->stop = MBI_SOLVE_NOT_FINITE;\n} else if (rr <= s->goal) {\ns->stop = MBI_SOLVE_CANDIDATE;\n"
 "} else if (s->iterations >= s->cap) {\ns->stop = MBI_SOLVE_CAP;\n}\n}\n\n\n"
 "MBS_FUNCTION void mbi_solve_count(mbi_solve_memory *m, double rr) {\nm->state.iterations++;\n"
-"mbi_solve_note_residual(m, rr);\n}\n\n\n"
+"mbi_solve_note_residual(m, rr);\n}\n\n\n\n"
 "MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {\nm->state.stop = MBI_SOLVE_RUNNING;\n"
 "m->state.closed = 0;\nm->state.why = MBI_WHY_NOTHING;\nmbi_solve_note_residual(m, m->state.ww);\n"
-"}\n\n\n\nMBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\n"
-"c->why = why;\nc->value = value;\n"
-"return value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n}\n"}},
+"if (m->state.bb == 0) {\nm->state.stop = MBI_SOLVE_CANDIDATE;\n}\n}\n\n\n\n"
+"MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {\nc->why = why;\n"
+"c->value = value;\nreturn value - value == 0 ? MBI_SOLVE_BREAKDOWN : MBI_SOLVE_NOT_FINITE;\n}\n"}},
 {"solve/core/step.cuh", {
 "\n\n\n\n\n\n\n\n\n\n\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_STEP_ROWS\n"
 "#error MBK_STEP_ROWS\n#endif\n#ifndef MBK_STEP_COLUMNS\n#define MBK_STEP_COLUMNS 1\n#endif\n"
@@ -9416,13 +9428,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_csr_check_arguments { const MBK_ROW_PTR *row_ptr; const MBK_COLUMN *col_ind; "
 "mbk_i64 rows, cols, nnz; mbk_u32 *bad; } mbk_csr_check_arguments; typedef struct "
 "mbk_csr_narrow_arguments { const MBK_COLUMN *wide; mbk_i64 nnz; mbk_i32 *narrow; } "
-"mbk_csr_narrow_arguments;\n\n\n\n"
+"mbk_csr_narrow_arguments;\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_csr_check(MBK_GRID_CONSTANT mbk_csr_check_arguments a) {\n"
 "const mbk_i64 stride = (mbk_i64)mbk_grid() * 256;\n"
-"const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\nbool wrong =\n"
-"first == 0 && (a.row_ptr[0] != MBK_BASE || a.row_ptr[a.rows] != a.nnz + MBK_BASE);\n"
+"const mbk_i64 first = (mbk_i64)mbk_block() * 256 + mbk_thread();\n"
+"const bool whole = a.row_ptr[a.rows] == a.nnz + MBK_BASE;\n"
+"bool wrong = first == 0 && (a.row_ptr[0] != MBK_BASE || !whole);\n"
 "for (mbk_i64 i = first; i < a.rows; i += stride) {\nwrong |= a.row_ptr[i] > a.row_ptr[i + 1];\n"
-"}\nfor (mbk_i64 k = first; k < a.nnz; k += stride) {\n"
+"}\nfor (mbk_i64 k = first; whole && k < a.nnz; k += stride) {\n"
 "const mbk_i64 column = (mbk_i64)a.col_ind[k] - MBK_BASE;\n"
 "wrong |= column < 0 || column >= a.cols;\n}\nif (wrong) {\nmbk_atomic_or(a.bad, 1u);\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(256) mbk_csr_narrow(MBK_GRID_CONSTANT mbk_csr_narrow_arguments a) {\n"
@@ -10694,6 +10707,7 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
 	char *key = NULL;
 	size_t key_size;
 	mbi_piece pieces[2];
+	int error, another;
 	if (directory != NULL) { key = mbi_key_create(context, main_file, preamble, target, &key_size); }
 	if (key == NULL) { return; }
 	mbi_hash_text(mbi_hash_add(mbi_hash_start(), key, key_size), hash);
@@ -10706,15 +10720,21 @@ static void mbi_program_dump(merbit_context *context, const char *main_file,
 	pieces[1].data = include;
 	pieces[1].size = strlen(include);
 	(void)snprintf(name, sizeof name, "%s.cu", hash);
-	(void)mbi_private_write(directory, name, pieces, 2);
+	error = mbi_private_write(directory, name, pieces, 2);
 	pieces[0].data = log != NULL ? log : "";
 	pieces[0].size = log != NULL ? strlen(log) : 0;
 	(void)snprintf(name, sizeof name, "%s.log", hash);
-	(void)mbi_private_write(directory, name, pieces, 1);
+	another = mbi_private_write(directory, name, pieces, 1);
+	error = error != 0 ? error : another;
 	pieces[0].data = image;
 	pieces[0].size = size;
 	(void)snprintf(name, sizeof name, "%s.%s", hash, target->ptx ? "ptx" : "cubin");
-	if (size > 0) { (void)mbi_private_write(directory, name, pieces, 1); }
+	another = size > 0 ? mbi_private_write(directory, name, pieces, 1) : 0;
+	error = error != 0 ? error : another;
+	if (error != 0) {
+		mbi_log(context, "cannot write to %.300s, the directory in MERBIT_DUMP: %s", directory,
+				strerror(error));
+	}
 }
 
 static merbit_status mbi_nvrtc_copy_image(merbit_context *context, void *program,
@@ -11621,6 +11641,31 @@ static float mbi_bf16_value(uint16_t half) {
 	return value;
 }
 
+#define MBI_F32_UNIT 1.401298464324817e-45
+
+static double mbi_f32_widen(float single) {
+	uint32_t bits, size;
+	double value;
+	memcpy(&bits, &single, sizeof bits);
+	size = bits & 0x7fffffffu;
+	if (size >= 0x00800000u) { return (double)single; }
+	value = (double)size * MBI_F32_UNIT;
+	return bits != size ? -value : value;
+}
+
+static float mbi_f32_narrow(double value) {
+	uint64_t wide;
+	uint32_t bits;
+	float single;
+	memcpy(&wide, &value, sizeof wide);
+	if ((wide & UINT64_C(0x7fffffffffffffff)) >= UINT64_C(0x3810000000000000)) {
+		return (float)value;
+	}
+	bits = (uint32_t)(fabs(value) / MBI_F32_UNIT) | (uint32_t)(wide >> 32 & 0x80000000u);
+	memcpy(&single, &bits, sizeof single);
+	return single;
+}
+
 MERBIT_API float merbit_f32_from_f16(uint16_t bits) { return mbi_f16_value(bits); }
 
 MERBIT_API float merbit_f32_from_bf16(uint16_t bits) { return mbi_bf16_value(bits); }
@@ -11784,17 +11829,50 @@ static merbit_status mbi_arrays_download(merbit_context *context, const merbit_v
 			mbi_type_size(view->value_type), &host->values);
 }
 
+static merbit_status mbi_view_check_end(merbit_context *context, const merbit_view *view,
+		int64_t last, int of_blocks) {
+	const int64_t end = view->base + view->nnz;
+	return last == end ? MERBIT_OK : mbi_fail(context, MERBIT_INVALID_MATRIX,
+			"row_ptr[%srows] is %" PRId64 " but nnz is %" PRId64
+			" (base %d: row_ptr[%" PRId64 "] must be %" PRId64 ")",
+			of_blocks ? "block " : "", last, view->nnz, view->base, view->rows, end);
+}
+
+static merbit_status mbi_view_check_count(merbit_context *context, const merbit_view *view) {
+	const int of_blocks = view->format == MERBIT_BSR;
+	const merbit_view frame = of_blocks ? mbi_block_frame(view) : *view;
+	const size_t bytes = mbi_index_bytes(view->offset_type);
+	const void *last, *copy = NULL;
+	merbit_status status;
+	if (view->memory == MERBIT_MEMORY_DEVICE && context->side != MERBIT_SIDE_CUDA) {
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+				"view.memory is MERBIT_MEMORY_DEVICE, but this context computes on the "
+				"CPU; give arrays in host memory, or make a context with MERBIT_SIDE_CUDA");
+	}
+	if (view->format == MERBIT_COO || view->row_ptr == NULL) { return MERBIT_OK; }
+	last = (const char *)view->row_ptr + (size_t)frame.rows * bytes;
+	if (view->memory != MERBIT_MEMORY_DEVICE) {
+		return mbi_view_check_end(context, &frame, mbi_index_at(last, view->offset_type, 0),
+				of_blocks);
+	}
+	MBI_TRY(mbi_device_enter(context));
+	status = mbi_array_download(context, last, 1, bytes, &copy);
+	mbi_device_leave(context);
+	if (status == MERBIT_OK) {
+		status = mbi_view_check_end(context, &frame, mbi_index_at(copy, view->offset_type, 0),
+				of_blocks);
+	}
+	mbi_release(context, (void *)(uintptr_t)copy);
+	return status;
+}
+
 static merbit_status mbi_view_download(merbit_context *context, const merbit_view *view,
 		merbit_view *host) {
 	merbit_status status;
 	*host = *view;
 	host->memory = MERBIT_MEMORY_HOST;
 	host->row_ptr = host->row_ind = host->col_ind = host->values = NULL;
-	if (context->side != MERBIT_SIDE_CUDA) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"view.memory is MERBIT_MEMORY_DEVICE, but this context computes on the "
-				"CPU; give arrays in host memory, or make a context with MERBIT_SIDE_CUDA");
-	}
+	MBI_TRY(mbi_view_check_count(context, view));
 	MBI_TRY(mbi_device_enter(context));
 	status = mbi_arrays_download(context, view, host);
 	mbi_device_leave(context);
@@ -12113,14 +12191,8 @@ static merbit_status mbi_view_check_offsets(merbit_context *context, const merbi
 					": nnz is %" PRId64 " (base %d)", bad, value, end, view->nnz, view->base);
 		}
 	}
-	value = mbi_index_at(view->row_ptr, view->offset_type, rows);
-	if (value != end) {
-		return mbi_fail(context, MERBIT_INVALID_MATRIX,
-				"row_ptr[%srows] is %" PRId64 " but nnz is %" PRId64
-				" (base %d: row_ptr[%" PRId64 "] must be %" PRId64 ")",
-				of_blocks ? "block " : "", value, view->nnz, view->base, rows, end);
-	}
-	return MERBIT_OK;
+	return mbi_view_check_end(context, view,
+			mbi_index_at(view->row_ptr, view->offset_type, rows), of_blocks);
 }
 
 static merbit_status mbi_view_check_indices(merbit_context *context, const merbit_view *view,
@@ -15755,7 +15827,7 @@ static int mbi_mm_convert(const mbi_decimal *decimal, merbit_type type, double *
 	int finite;
 	if (!mbi_mm_single(type)) { return mbi_decimal_f64(decimal, value); }
 	finite = mbi_decimal_f32(decimal, &single);
-	*value = (double)single;
+	*value = mbi_f32_widen(single);
 	return finite;
 }
 
@@ -15900,9 +15972,9 @@ static merbit_status mbi_mm_explain(const mbi_mm_reader *r) {
 		}
 	}
 	if (r->header.field != MBI_MM_PATTERN) {
-		const int complex = r->header.field == MBI_MM_COMPLEX;
-		MBI_TRY(mbi_mm_explain_value(r, complex ? "real part" : "value", &p));
-		if (complex) { MBI_TRY(mbi_mm_explain_value(r, "imaginary part", &p)); }
+		const int two = r->header.field == MBI_MM_COMPLEX;
+		MBI_TRY(mbi_mm_explain_value(r, two ? "real part" : "value", &p));
+		if (two) { MBI_TRY(mbi_mm_explain_value(r, "imaginary part", &p)); }
 	}
 	if (r->header.symmetry == MBI_MM_HERMITIAN && r->header.field == MBI_MM_COMPLEX &&
 			*mbi_mm_skip_blanks(p) == '\n') {
@@ -15957,10 +16029,10 @@ static void mbi_mm_put(mbi_mm_reader *r, int64_t row, int64_t col, double value,
 		if (r->type == MERBIT_F64) {
 			((double *)r->values)[at] = value;
 		} else if (r->type == MERBIT_F32) {
-			((float *)r->values)[at] = (float)value;
+			((float *)r->values)[at] = mbi_f32_narrow(value);
 		} else if (r->type == MERBIT_C64) {
-			((mbi_c64 *)r->values)[at].re = (float)value;
-			((mbi_c64 *)r->values)[at].im = (float)imaginary;
+			((mbi_c64 *)r->values)[at].re = mbi_f32_narrow(value);
+			((mbi_c64 *)r->values)[at].im = mbi_f32_narrow(imaginary);
 		} else {
 			((mbi_c128 *)r->values)[at].re = value;
 			((mbi_c128 *)r->values)[at].im = imaginary;
@@ -16235,8 +16307,10 @@ static int mbi_mm_reads_back(const char *text, double value, int single) {
 	memset(line, '\n', sizeof line);
 	memcpy(line, text, strlen(text));
 	(void)mbi_decimal_scan(line, &decimal);
-	if (single) { return mbi_decimal_f32(&decimal, &single_read) && (double)single_read == value; }
-	return mbi_decimal_f64(&decimal, &read) && read == value;
+	if (single) {
+		return mbi_decimal_f32(&decimal, &single_read) && mbi_f32_widen(single_read) == value;
+	}
+	return mbi_decimal_f64(&decimal, &read) && memcmp(&read, &value, sizeof read) == 0;
 }
 
 static void mbi_mm_put_value(mbi_mm_output *out, double value, int single) {
@@ -16264,8 +16338,8 @@ static void mbi_mm_put_entry(mbi_mm_output *out, const merbit_view *view, int64_
 	mbi_mm_put_whole(out, (mirrored ? row : col) + 1, view->values != NULL ? ' ' : '\n');
 	for (part = 0; part < parts && view->values != NULL; part++) {
 		const int64_t at = i * parts + part;
-		const double value =
-				single ? (double)((const float *)view->values)[at] : ((const double *)view->values)[at];
+		const double value = single ? mbi_f32_widen(((const float *)view->values)[at])
+				: ((const double *)view->values)[at];
 		const int negated = mirrored && (view->symmetry == MERBIT_SYMMETRY_SKEW ||
 				(view->symmetry == MERBIT_SYMMETRY_HERMITIAN && part > 0));
 		mbi_mm_put_value(out, negated ? -value : value, single);
@@ -26564,8 +26638,7 @@ static merbit_status mbi_choose_semiring(merbit_plan *plan) {
 }
 
 static int mbi_choose_small_blocks(const merbit_plan *plan) {
-	return plan->device.nnz > 0 && mbi_choose_small(plan) &&
-			plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
+	return mbi_choose_small(plan) && plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
 			mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
@@ -26591,7 +26664,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
 	if (mbi_choose_small_blocks(plan) && !mbi_choose_small_rows(plan)) {
 		return mbi_nonempty_blocks(plan);
 	}
-	if (plan->device.nnz == 0 || mbi_choose_small(plan)) { return MERBIT_OK; }
+	if (mbi_choose_small(plan)) { return MERBIT_OK; }
 	MBI_TRY(mbi_nonempty_sample(plan));
 	if (plan->desc.expected_calls <= MBI_MAKING_FORM) { return MERBIT_OK; }
 	MBI_TRY(mbi_nonempty_blocks(plan));
@@ -26611,8 +26684,7 @@ static merbit_status mbi_choose_sample(merbit_plan *plan) {
 }
 
 static int mbi_choose_by_measuring(const merbit_plan *plan, mbi_candidate *candidates) {
-	return !plan->desc.deterministic && plan->desc.block_threads == 0 && plan->device.nnz > 0 &&
-			mbi_plan_plain(plan)
+	return !plan->desc.deterministic && plan->desc.block_threads == 0 && mbi_plan_plain(plan)
 			? mbi_measure_affords(plan, candidates, mbi_measure_candidates(plan, candidates)) : 0;
 }
 
@@ -26690,6 +26762,11 @@ static merbit_status mbi_choose_auto(merbit_plan *plan) {
 		return MERBIT_OK;
 	}
 	MBI_TRY(mbi_nonempty_need(plan));
+	if (plan->device.nnz == 0) {
+		plan->method = MERBIT_METHOD_ROWS;
+		(void)snprintf(plan->why, sizeof plan->why, "no nonzeros; runner-up scan");
+		return MERBIT_OK;
+	}
 	if (mbi_plan_plain(plan)) { MBI_TRY(mbi_choose_sample(plan)); }
 	count = mbi_choose_by_measuring(plan, candidates);
 	if (count > 0) { return mbi_measure(plan, candidates, count); }
@@ -28106,6 +28183,11 @@ static void mbi_plan_release_cuda(merbit_plan *plan) {
 	}
 	memset(&plan->arena, 0, sizeof plan->arena);
 	mbi_method_forget(plan);
+	memset(&plan->nonempty, 0, sizeof plan->nonempty);
+	if (plan->extracted.csr.rows > 0) {
+		memset(&plan->bsr, 0, sizeof plan->bsr);
+		memset(&plan->extracted, 0, sizeof plan->extracted);
+	}
 	plan->cuda = NULL;
 	memset(&plan->device, 0, sizeof plan->device);
 }
@@ -29483,6 +29565,7 @@ MBS_FUNCTION void mbi_solve_restart(mbi_solve_memory *m) {
 	m->state.closed = 0;
 	m->state.why = MBI_WHY_NOTHING;
 	mbi_solve_note_residual(m, m->state.ww);
+	if (m->state.bb == 0) { m->state.stop = MBI_SOLVE_CANDIDATE; }
 }
 
 MBS_FUNCTION int mbi_solve_broken(mbi_solve_state *c, int why, double value) {
@@ -30442,6 +30525,13 @@ static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
 	*scaled = there ? mbi_device_pointer(solver->scaled_there) : solver->scaled;
 	solver->scale = exponent;
 	return MERBIT_OK;
+}
+
+static merbit_status mbi_scale_made(merbit_solver *solver, merbit_status status) {
+	char sentence[MERBIT_MESSAGE_SIZE];
+	if (status != MERBIT_INVALID_MATRIX && status != MERBIT_NOT_SUPPORTED) { return status; }
+	mbi_error_clear(solver->context, sentence, sizeof sentence);
+	return mbi_fail(solver->context, status, "with A times 2^%d: %s", solver->scale, sentence);
 }
 
 /* ==== >>solve/precondition/diagonal.c  solvers: norm and diagonal blocks on the CPU ==== */
@@ -31616,7 +31706,7 @@ MBI_NOINLINE static const mbi_solve_memory * mbi_solve_checked(const merbit_solv
 }
 
 MBI_NOINLINE static double mbi_solve_ratio(const mbi_solve_state *state, double square) {
-	return state->bb > 0 ? sqrt(square) / sqrt(state->bb) : 0;
+	return state->bb == 0 ? 0 : sqrt(square) / sqrt(state->bb);
 }
 
 static void mbi_solve_note_history(merbit_solver *solver) {
@@ -31978,6 +32068,7 @@ static merbit_status mbi_refine_holds(merbit_solver *solver) {
 
 static merbit_status mbi_refine_describe(merbit_solver *solver, merbit_view *view,
 		merbit_solver_desc *desc) {
+	MBI_TRY(mbi_view_check_count(solver->context, &solver->view));
 	*desc = solver->desc;
 	*view = solver->view;
 	view->value_type = MERBIT_F32;
@@ -32496,6 +32587,11 @@ static merbit_status mbi_solver_check_object(merbit_context *context, const merb
 				"numbers; set it to -1, or use MERBIT_PRECONDITIONER_JACOBI without "
 				"solver_desc.precondition");
 	}
+	if (desc->reorder > 0 && view->format == MERBIT_BSR) {
+		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
+				"solver_desc.reorder moves single rows, which would break the view's blocks "
+				"apart; set it to -1, or use a CSR or COO view");
+	}
 	own = mbi_solver_object(desc, MERBIT_SIDE_AUTO);
 	if (own.singular && desc->refine) {
 		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
@@ -32716,6 +32812,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
 	char reason[2];
 	merbit_status status;
 	if (!mbi_scale_matrix_needed(solver, made)) { return made; }
+	MBI_TRY(made == MERBIT_OK ? MERBIT_OK : mbi_view_check_count(solver->context, &solver->view));
 	MBI_TRY(mbi_solver_enter(solver));
 	status = mbi_scale_values(solver, solver->view.values, MERBIT_MEMORY_DEFAULT, &scaled);
 	mbi_solver_leave(solver);
@@ -32723,7 +32820,7 @@ static merbit_status mbi_solver_make_scaled(merbit_solver *solver) {
 	mbi_solver_release_parts(solver);
 	if (made != MERBIT_OK) { mbi_error_clear(solver->context, reason, sizeof reason); }
 	solver->view.values = scaled;
-	return mbi_solver_make(solver);
+	return mbi_scale_made(solver, mbi_solver_make(solver));
 }
 
 static merbit_status mbi_solver_build(merbit_solver *solver) {
@@ -32907,7 +33004,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 	mbi_solver_leave(solver);
 	if (status != MERBIT_OK || scaled == NULL) { return status == MERBIT_OK ? renewed : status; }
 	if (renewed != MERBIT_OK) { mbi_error_clear(solver->context, reason, sizeof reason); }
-	return mbi_solver_set_values(solver, scaled, memory);
+	return mbi_scale_made(solver, mbi_solver_set_values(solver, scaled, memory));
 }
 
 /* ==== >>solve/precondition/engine.c  preconditioners: vectors, steps and products ==== */
@@ -37300,6 +37397,7 @@ static merbit_status mbi_wrapped_create(merbit_preconditioner *p, const merbit_v
 	merbit_status status;
 	p->engine->v.from = p->desc.singular != 0;
 	p->engine->v.to = mbi_wrapped_single(p);
+	MBI_TRY(mbi_view_check_count(p->context, a));
 	MBI_TRY(mbi_wrapped_view(p, a, &inside));
 	status = mbi_precondition_create(p->context, &inside, &desc, a, &p->inner);
 	mbi_wrapped_drop(p);
@@ -37718,7 +37816,8 @@ static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_res
 	result->residual = mbi_solve_ratio(state, state->ww);
 	result->estimated_residual =
 			mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
-	result->backward_error = scale > DBL_MAX ? HUGE_VAL : scale > 0 ? state->w_most / scale : 0;
+	result->backward_error = isnan(result->residual) ? result->residual : scale > DBL_MAX ? HUGE_VAL
+			: scale > 0 ? state->w_most / scale : 0;
 	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
 		result->iterations = 0;
 		result->residual = result->estimated_residual = result->backward_error = 0;
@@ -39768,7 +39867,9 @@ static merbit_status mbi_eigen_check_desc(merbit_context *context,
 static void mbi_eigen_fill_desc(merbit_eigen_desc *own, const merbit_view *view) {
 	if (own->tolerance == 0) { own->tolerance = mbi_view_type(view) == MERBIT_F32 ? 1e-5 : 1e-10; }
 	own->count = own->count != 0 ? own->count : 1;
-	own->basis = own->basis != 0 ? own->basis : 2 * own->count + MBI_EIGEN_BASIS;
+	if (own->basis == 0 && own->count >= 1 && own->count <= MERBIT_EIGEN_MOST) {
+		own->basis = 2 * own->count + MBI_EIGEN_BASIS;
+	}
 	own->max_iterations = own->max_iterations != 0 ? own->max_iterations : 10000;
 }
 
@@ -39853,6 +39954,7 @@ static merbit_status mbi_eigen_check(mbi_eigen *e, double *values, char *vectors
 		const double *sums = solver->seen.ring + 3 * q;
 		const double residual = sqrt(sums[0] / sums[1]);
 		values[q] = ldexp(lanczos ? value[q] : sums[2] / sums[1], -solver->scale);
+		e->stop = fabs(values[q]) <= DBL_MAX ? e->stop : MERBIT_STOP_NOT_FINITE;
 		result->residuals[q] = e->scale > 0 ? residual / e->scale : residual;
 		result->converged += result->residuals[q] <= e->desc.tolerance;
 	}
