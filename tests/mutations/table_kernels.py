@@ -269,7 +269,7 @@ MUTATIONS = [
     ("mbk_diagonals_values", "+ 32] = in_high ?", "+ 32] = in_low ?", "a slot takes another row's value", "simt_diagonals"),
     ("mbk_diagonals_values", "low += in_low;", "low++;", "a row passes over values where it has no nonzero", "simt_diagonals"),
     ("mbk_diagonals_values", "row + 32 < a.rows ?", "row < a.rows ?", "a slice reads offsets past the last row", "simt_diagonals"),
-    ("mbi_diagonals_create", "return mbi_diagonals_values(plan);", "return MERBIT_OK;", "the slots of diagonals stay empty", "fake_choices"),
+    ("mbi_diagonals_create", "return mbi_diagonals_values(plan);", "return MERBIT_OK;", "the slots of diagonals stay empty", "fake_path"),
     ("mbk_diagonals_product", "values += MBK_UNROLL * MBK_SLICE;", "values += MBK_SLICE;",
      "diagonals are multiplied twice", "simt_diagonals"),
     ("mbk_diagonals_product", "(column + 32)", "column", "the upper rows read the lower rows' x", "simt_diagonals"),
