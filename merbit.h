@@ -3737,7 +3737,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "a9d07bd2b5b8f622a2d973216da3180fd0fc6179659c774b5d053f8cc102c6b1"
+#define MBI_KERNEL_HASH "2f91ad407bfbc1ff159b207197345519ea3139be4d32da07ec8bde6f6ba50501"
 
 typedef struct mbi_source {
 	const char *name;
@@ -7933,13 +7933,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const MBK_VALUE *low = a.values + (row < a.rows ? mbk_load(a.row_ptr + row) - MBK_BASE : 0);\n"
 "const MBK_VALUE *high =\n",
 "a.values + (row + 32 < a.rows ? mbk_load(a.row_ptr + row + 32) - MBK_BASE : 0);\n"
-"MBK_VALUE *const slots = a.slots + start * MBK_SLICE + mbk_lane();\n#pragma unroll 4\n"
-"for (mbk_u32 k = 0; k < count; k++) {\n"
+"MBK_VALUE *slots = a.slots + start * MBK_SLICE + mbk_lane();\n#pragma unroll 4\n"
+"for (mbk_u32 k = 0; k < count; k++, slots += MBK_SLICE) {\n"
 "const mbk_u64 present = mbk_load(a.present + start + k) >> mbk_lane();\n"
 "const bool in_low = present & 1, in_high = present >> 32 & 1;\n"
-"slots[k * MBK_SLICE] = in_low ? mbk_load(low) : (MBK_VALUE)0;\n"
-"slots[k * MBK_SLICE + 32] = in_high ? mbk_load(high) : (MBK_VALUE)0;\nlow += in_low;\n"
-"high += in_high;\n}\n}\n}\n#endif\n\n\n\n#if MBK_PATTERN\n"
+"slots[0] = in_low ? mbk_load(low) : (MBK_VALUE)0;\n"
+"slots[32] = in_high ? mbk_load(high) : (MBK_VALUE)0;\nlow += in_low;\nhigh += in_high;\n}\n}\n}\n"
+"#endif\n\n\n\n#if MBK_PATTERN\n"
 "#define MBK_SLOT_PRODUCT(slot, after, x) MBK_UNIT(values + (MBK_BY_ROW ? after : 0), x)\n#else\n"
 "#define MBK_SLOT_PRODUCT(slot, after, x) MBK_MUL(mbk_value(slot), x)\n#endif\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_THREADS, 1)\n"

@@ -266,7 +266,7 @@ MUTATIONS = [
      "a lane takes a diagonal that others have not reached", "simt_diagonals"),
     ("mbk_diagonals_fill", "(mbk_u64)highs << 32 | lows", "(mbk_u64)lows << 32 | highs",
      "the halves of a slice change places", "simt_diagonals"),
-    ("mbk_diagonals_values", "+ 32] = in_high ?", "+ 32] = in_low ?", "a slot takes another row's value", "simt_diagonals"),
+    ("mbk_diagonals_values", "slots[32] = in_high ?", "slots[32] = in_low ?", "a slot takes another row's value", "simt_diagonals"),
     ("mbk_diagonals_values", "low += in_low;", "low++;", "a row passes over values where it has no nonzero", "simt_diagonals"),
     ("mbk_diagonals_values", "row + 32 < a.rows ?", "row < a.rows ?", "a slice reads offsets past the last row", "simt_diagonals"),
     ("mbi_diagonals_create", "return mbi_diagonals_values(plan);", "return MERBIT_OK;", "the slots of diagonals stay empty", "fake_path"),

@@ -451,4 +451,10 @@ MUTATIONS = [
      "nodes of several rows are strong as single rows are", "simt_amg"),
     ("mbk_amg_follow", "hops < MBK_AMG_HOPS && ", "hops < 1 && ", "a chain of strongest neighbours has one link",
      "simt_amg"),
+    ("mbi_solve_restart", "if (m->state.bb == 0) {", "if (0) {", "a solve with b = 0 iterates from its first x",
+     "solve_core_solver"),
+    ("mbi_scale_made", "status != MERBIT_INVALID_MATRIX &&", "1 ||", "an error names a scaled value as the matrix's own",
+     "solve_core_solver"),
+    ("mbi_solve_ratio", "state->bb == 0 ? 0", "!(state->bb > 0) ? 0", "a residual of NaN is reported as 0",
+     "solve_core_solver"),
 ]

@@ -89,13 +89,13 @@ MBK_KERNEL_1 MBK_BOUNDS(128)
     const MBK_VALUE *low = a.values + (row < a.rows ? mbk_load(a.row_ptr + row) - MBK_BASE : 0);
     const MBK_VALUE *high =
         a.values + (row + 32 < a.rows ? mbk_load(a.row_ptr + row + 32) - MBK_BASE : 0);
-    MBK_VALUE *const slots = a.slots + start * MBK_SLICE + mbk_lane();
+    MBK_VALUE *slots = a.slots + start * MBK_SLICE + mbk_lane();
 #pragma unroll 4
-    for (mbk_u32 k = 0; k < count; k++) {
+    for (mbk_u32 k = 0; k < count; k++, slots += MBK_SLICE) {
       const mbk_u64 present = mbk_load(a.present + start + k) >> mbk_lane();
       const bool in_low = present & 1, in_high = present >> 32 & 1;
-      slots[k * MBK_SLICE] = in_low ? mbk_load(low) : (MBK_VALUE)0;
-      slots[k * MBK_SLICE + 32] = in_high ? mbk_load(high) : (MBK_VALUE)0;
+      slots[0] = in_low ? mbk_load(low) : (MBK_VALUE)0;
+      slots[32] = in_high ? mbk_load(high) : (MBK_VALUE)0;
       low += in_low;
       high += in_high;
     }
