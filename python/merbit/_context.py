@@ -8,7 +8,7 @@ import threading
 from typing import Optional, Union
 
 from . import _core, _nvrtc
-from ._errors import InThisProcess, NoCompilerError, bad_argument, check_sizes
+from ._errors import InThisProcess, NoCompilerError, check_name, check_sizes
 
 Path = Union[str, bytes, os.PathLike[str]]
 SIDES = {"auto": 0, "cpu": 1, "cuda": 2}
@@ -71,8 +71,7 @@ class Context(InThisProcess):
         nvrtc: Optional[Path] = None,
         bind_threads: bool = False,
     ) -> None:
-        if side not in list(SIDES):
-            raise bad_argument(f'side is {side!r}; it must be "auto", "cpu" or "cuda"')
+        check_name("side", side, SIDES)
         check_sizes(device=device, threads=threads)
         self._core = _open(SIDES[side], device, threads, cache_dir, nvrtc, bind_threads)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import operator
+from collections.abc import Iterable
 
 
 class Status(enum.IntEnum):
@@ -133,6 +134,13 @@ def bad_argument(sentence: str) -> ArgumentError:
 
 def not_supported(sentence: str) -> NotSupportedError:
     return NotSupportedError(Status.NOT_SUPPORTED, sentence)
+
+
+def check_name(name: str, value: object, known: Iterable[object]) -> None:
+    """Refuses an option that is not one of `known`."""
+    names = list(known)  # which, unlike a dictionary, may be searched for a value without a hash
+    if value not in names:
+        raise bad_argument(f"{name} is {value!r}; it must be one of {names}")
 
 
 def check_sizes(**sizes: object) -> None:

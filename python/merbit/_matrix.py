@@ -13,7 +13,7 @@ import numpy
 
 from . import _core
 from ._context import Context, default_context
-from ._errors import InThisProcess, bad_argument, bad_type, check_sizes, not_supported
+from ._errors import InThisProcess, bad_argument, bad_type, check_name, check_sizes, not_supported
 from ._libraries import (
     BF16,
     COMPLEX,
@@ -625,8 +625,7 @@ def csr(
     if isinstance(matrix, Matrix):
         raise bad_type(f"the matrix is a merbit.Matrix already; csr takes {FORMS}")
     for name, value, known in (("semiring", semiring, SEMIRINGS), ("method", method, METHODS)):
-        if value not in list(known):  # which takes a value without a hash
-            raise bad_argument(f"{name} is {value!r}; it must be one of {list(known)}")
+        check_name(name, value, known)
     if context is not None and not isinstance(context, Context):
         raise bad_type(f'context is {context!r}; it must be a merbit.Context, for example merbit.Context("cpu")')
     if operators is not None and not isinstance(operators, Operators):

@@ -10,7 +10,7 @@ import numpy
 
 from . import _core
 from ._context import Context
-from ._errors import InThisProcess, bad_argument, bad_type, check_sizes, not_supported
+from ._errors import InThisProcess, bad_argument, bad_type, check_name, check_sizes, not_supported
 from ._libraries import F32, F64, HOST, NAMES, library_of, refuse_gradient, wait_for
 from ._matrix import Matrix, csr
 
@@ -82,8 +82,7 @@ class Preconditioner(InThisProcess):
         singular: bool = False,
         deterministic: bool = False,
     ) -> None:
-        if kind not in list(KINDS):
-            raise bad_argument(f"kind is {kind!r}; it must be one of {list(KINDS)}")
+        check_name("kind", kind, KINDS)
         check_sizes(block_size=block_size, degree=degree)
         self._source = source = matrix_of(A)._source
         if source.value_type not in (F64, F32):

@@ -12,7 +12,7 @@ import numpy
 
 from . import _core
 from ._context import Context
-from ._errors import bad_argument, bad_type, check_sizes, not_supported
+from ._errors import bad_argument, bad_type, check_name, check_sizes, not_supported
 from ._libraries import F32, F64, HOST, NAMES, NUMPY, Library, library_of, refuse_gradient
 from ._matrix import MOST_VECTORS, Source
 from ._precondition import KINDS, Preconditioner, matrix_of, near_nullspace_of
@@ -404,8 +404,7 @@ def eigsh(
     are NaN. progress: as for cg.
     """
     for name, value, known in (("which", which, WHICH), ("method", method, EIGEN_METHODS)):
-        if value not in list(known):
-            raise bad_argument(f"{name} is {value!r}; it must be one of {list(known)}")
+        check_name(name, value, known)
     check_sizes(basis=basis, max_iterations=max_iterations)
     source = matrix_of(A)._source
     if not 1 <= k <= 32:

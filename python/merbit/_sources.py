@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy
 
 from . import _core
-from ._errors import ArgumentTypeError, bad_argument, bad_type
+from ._errors import ArgumentTypeError, bad_argument, bad_type, check_name
 from ._libraries import HOST, NAMES, NUMPY, TYPES, Library, library_of, numpy_of, refuse_gradient
 
 CSR, COO, BSR = 0, 1, 2
@@ -165,11 +165,10 @@ def _of_scipy(matrix: Any, symmetry: int) -> Parts:
 
 def parts_of(matrix: Any, shape: Any, dtype: Optional[str], base: int, symmetry: Optional[str]) -> Parts:
     """Returns the arrays of any object that describes a matrix."""
-    if symmetry not in list(SYMMETRIES):
-        raise bad_argument(f"symmetry is {symmetry!r}; it must be one of {list(SYMMETRIES)}")
+    check_name("symmetry", symmetry, SYMMETRIES)
     number = SYMMETRIES[symmetry]
-    if dtype is not None and dtype not in list(TYPES):
-        raise bad_argument(f"dtype is {dtype!r}; it must be one of {list(TYPES)}")
+    if dtype is not None:
+        check_name("dtype", dtype, TYPES)
     if isinstance(matrix, (tuple, list)):
         return _of_tuple(tuple(matrix), shape, TYPES[dtype] if dtype else 0, base, number)
     if base != 0 or dtype is not None:

@@ -139,9 +139,18 @@ static void round_trip(merbit_context *context, merbit_type type, const void *va
   free(col_ind);
 }
 
+/* The same for both types. Frees the arrays. */
+static void round_trips(double *doubles, float *floats, int count) {
+  merbit_context *context = cpu_open(NULL, 1);
+  round_trip(context, MERBIT_F64, doubles, count);
+  round_trip(context, MERBIT_F32, floats, count);
+  free(doubles);
+  free(floats);
+  merbit_context_destroy(context);
+}
+
 static void test_round_trip(void **state) {
   enum { COUNT = 20000 };
-  merbit_context *context = cpu_open(NULL, 1);
   double *doubles = (double *)malloc(COUNT * sizeof *doubles);
   float *floats = (float *)malloc(COUNT * sizeof *floats);
   uint64_t seed = 6;
@@ -166,17 +175,12 @@ static void test_round_trip(void **state) {
   doubles[4] = DBL_MAX;
   floats[0] = -0.0f;
   floats[1] = FLT_MAX;
-  round_trip(context, MERBIT_F64, doubles, COUNT);
-  round_trip(context, MERBIT_F32, floats, COUNT);
-  free(doubles);
-  free(floats);
-  merbit_context_destroy(context);
+  round_trips(doubles, floats, COUNT);
 }
 
 /* The same for subnormal numbers if the program flushes them to zero. */
 static void test_flushed(void **state) {
   enum { COUNT = 4000 };
-  merbit_context *context = cpu_open(NULL, 1);
   double *doubles = (double *)malloc(COUNT * sizeof *doubles);
   float *floats = (float *)malloc(COUNT * sizeof *floats);
   uint64_t seed = 7;
@@ -189,12 +193,8 @@ static void test_flushed(void **state) {
     memcpy(&floats[i], &bits32, 4);
   }
   flush_subnormals(1);
-  round_trip(context, MERBIT_F64, doubles, COUNT);
-  round_trip(context, MERBIT_F32, floats, COUNT);
+  round_trips(doubles, floats, COUNT);
   flush_subnormals(0);
-  free(doubles);
-  free(floats);
-  merbit_context_destroy(context);
 }
 
 static void test_nan(void **state) {
