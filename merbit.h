@@ -1702,9 +1702,10 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
  * the view, and copies them. `memory` says where they are; MERBIT_MEMORY_DEFAULT means where the
  * view's values were. Everything that depends only on the structure is kept, and so are AMG's
  * aggregates and its choice of whether to take A as symmetric, and FSAI's choice of the 64 largest
- * entries of longer rows. No application may be running; captured graphs must be captured again.
- * The call is complete on return. After a failure M may have some of the new values: give it values
- * again before the next application. Fails if the view was a pattern. */
+ * entries of longer rows. On CUDA, the first update of AMG keeps its scratch memory for later ones.
+ * No application may be running; captured graphs must be captured again. The call is complete on
+ * return. After a failure M may have some of the new values: give it values again before the next
+ * application. Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is. `text`, `size` and the returned length are
@@ -3737,7 +3738,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "2f91ad407bfbc1ff159b207197345519ea3139be4d32da07ec8bde6f6ba50501"
+#define MBI_KERNEL_HASH "14ede0377eec2ccb77bbf980a3043fd9c355eb873243dba732ae712e3441562d"
 
 typedef struct mbi_source {
 	const char *name;
@@ -7587,7 +7588,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_bsr_columns_arguments; typedef struct mbk_bsr_masks_arguments { const mbk_u64 *mask_words; "
 "mbk_u64 blocks, tiles; MBK_MASK *masks; } mbk_bsr_masks_arguments; typedef struct "
 "mbk_bsr_fill_arguments { const mbk_i32 *col_ind; const MBK_VALUE *values; const mbk_u64 "
-"*mask_words; mbk_u64 cols, blocks, tiles; MBK_VALUE *packs; } mbk_bsr_fill_arguments;\n\n\n\n\n"
+"*mask_words; mbk_u64 cols, blocks, tiles; const MBK_ROW_PTR *row_ptr; const mbk_u32 *slot_row, "
+"*row_id; MBK_VALUE *packs; } mbk_bsr_fill_arguments;\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
 "mbk_bsr_schedule(MBK_GRID_CONSTANT mbk_bsr_schedule_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
@@ -7636,13 +7638,21 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 e = 0; e < MBK_GROUP_ENTRIES; e++) {\nconst mbk_bsr_entry found =\n"
 "mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, e);\n"
 "if (found.block < a.blocks && found.inside && MBK_THERE(a, found)) {\nbits |= 1u << e;\n}\n}\n"
-"a.masks[at] = (MBK_MASK)bits;\n}\n#else\n#define MBK_THERE(a, found) true\n#endif\n\n\n"
+"a.masks[at] = (MBK_MASK)bits;\n}\n#else\n#define MBK_THERE(a, found) true\n#endif\n\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_bsr_in_csr(const mbk_bsr_fill_arguments &a, const mbk_bsr_entry &found) {\n"
+"const mbk_u32 *const row_id = a.row_id;\n"
+"mbk_u32 row_number = mbk_load(a.slot_row + found.block / MBK_SLOT_BLOCKS);\n(void)row_id;\n"
+"for (;; row_number++) {\nconst MBK_ROW_PTR *const row = a.row_ptr + MBK_ROW_OF(row_number);\n"
+"const mbk_u64 first = (mbk_u64)mbk_load(row), end = (mbk_u64)mbk_load(row + 1);\n"
+"if (found.block < end) {\n"
+"return (first * MBK_BLOCK_ROWS + found.offset / MBK_BLOCK_COLS * (end - first) +\n"
+"(found.block - first)) *\nMBK_BLOCK_COLS +\nfound.col;\n}\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)\n"
 "mbk_bsr_fill(MBK_GRID_CONSTANT mbk_bsr_fill_arguments a) {\n"
 "const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();\n"
 "const mbk_u32 thread = (mbk_u32)(at % MBK_ACTIVE);\n"
 "const mbk_u32 p = (mbk_u32)(at / MBK_ACTIVE % MBK_GROUP_PACKS);\n"
-"const mbk_u32 group = (mbk_u32)(at / (MBK_ACTIVE * MBK_GROUP_PACKS) % MBK_GROUPS);\n"
+"const mbk_u32 group = (mbk_u32)(at / (MBK_ACTIVE * MBK_GROUP_PACKS) % MBK_GROUPS);\n",
 "const mbk_u64 strip = at / ((mbk_u64)MBK_ACTIVE * MBK_GROUP_PACKS * MBK_GROUPS);\n"
 "const mbk_u64 tile = strip / MBK_STRIPS;\nmbk_pack<MBK_VALUE, MBK_PACK> pack;\n"
 "if (tile >= a.tiles) {\nreturn;\n}\n#pragma unroll\nfor (mbk_u32 k = 0; k < MBK_PACK; k++) {\n"
@@ -7650,9 +7660,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_bsr_find(tile, (mbk_u32)(strip % MBK_STRIPS), group, thread, p * MBK_PACK + k);\n"
 "bool there = found.block < a.blocks && found.inside;\nif (MBK_EDGE && there) {\n"
 "const mbk_u32 column = (mbk_u32)(mbk_load(a.col_ind + found.block) - MBK_BASE);\n"
-"there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;\n}\n",
-"pack.at[k] = there && MBK_THERE(a, found)\n"
-"? mbk_load(a.values + found.block * MBK_ENTRIES + found.offset)\n: (MBK_VALUE)0;\n}\n"
+"there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;\n}\n"
+"pack.at[k] = there && MBK_THERE(a, found)\n? mbk_load(a.values + (a.row_ptr != nullptr\n"
+"? mbk_bsr_in_csr(a, found)\n: found.block * MBK_ENTRIES + found.offset))\n: (MBK_VALUE)0;\n}\n"
 "mbk_store_pack(a.packs + at * MBK_PACK, pack);\n}\n"}},
 {"spmv/gpu/bsr/tile.cuh", {
 "\n\n#ifndef MBK_BLOCK_ROWS\n#error MBK_BLOCK_ROWS\n#endif\n#ifndef MBK_BLOCK_COLS\n"
@@ -10138,16 +10148,14 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 block = first + mbk_extract_search(a.block_col + first, count, block_col);\n"
 "a.blocks[(block * a.high + r) * a.wide + (column - block_col * a.wide)] = sum;\n}\n}\n"}},
 {"spmv/stages/full_blocks.cu", {
-"\n\n\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_VALUE\n#error MBK_VALUE\n"
-"#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n#endif\n#ifndef MBK_HIGH\n#error MBK_HIGH\n#endif\n"
-"#ifndef MBK_WIDE\n#error MBK_WIDE\n#endif\n#include \"jit/device.cuh\"\n\n\n"
+"\n\n\n#ifndef MBK_ROW_PTR\n#error MBK_ROW_PTR\n#endif\n#ifndef MBK_BASE\n#error MBK_BASE\n"
+"#endif\n#ifndef MBK_HIGH\n#error MBK_HIGH\n#endif\n#ifndef MBK_WIDE\n#error MBK_WIDE\n#endif\n"
+"#include \"jit/device.cuh\"\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_full_blocks_first(const MBK_ROW_PTR *row_ptr, mbk_u64 block_row) {\n"
 "return (mbk_u64)(mbk_load(row_ptr + block_row * MBK_HIGH) - MBK_BASE) / (MBK_HIGH * MBK_WIDE);\n"
 "}\n\ntypedef struct mbk_full_blocks_places_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
 "*col_ind; mbk_u64 block_rows; MBK_ROW_PTR *block_ptr; mbk_i32 *block_col; } "
-"mbk_full_blocks_places_arguments; typedef struct mbk_full_blocks_values_arguments { const "
-"MBK_ROW_PTR *row_ptr; const MBK_VALUE *values; mbk_u64 rows; MBK_VALUE *blocks; } "
-"mbk_full_blocks_values_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
+"mbk_full_blocks_places_arguments;\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
 "mbk_full_blocks_places(MBK_GRID_CONSTANT mbk_full_blocks_places_arguments a) {\n"
 "const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\n"
 "if (row > a.block_rows) {\nreturn;\n}\n"
@@ -10156,16 +10164,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 count = mbk_full_blocks_first(a.row_ptr, row + 1) - first;\n"
 "const mbk_i32 *const col_ind = a.col_ind + mbk_load(a.row_ptr + row * MBK_HIGH) - MBK_BASE;\n"
 "for (mbk_u64 b = mbk_lane(); b < count; b += 32) {\n"
-"a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n"
-"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(256)\n"
-"mbk_full_blocks_values(MBK_GRID_CONSTANT mbk_full_blocks_values_arguments a) {\n"
-"const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;\nif (row >= a.rows) {\n",
-"return;\n}\nconst mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);\n"
-"const mbk_u64 length = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) - start;\n"
-"const MBK_VALUE *const values = a.values + start;\nMBK_VALUE *const blocks =\n"
-"a.blocks + mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +\n"
-"row % MBK_HIGH * MBK_WIDE;\nfor (mbk_u64 k = mbk_lane(); k < length; k += 32) {\n"
-"blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);\n}\n}\n"}},
+"a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;\n}\n}\n}\n"}},
 {"spmv/stages/reorder.cu", {
 "\n\n#ifndef MBK_VECTOR\n#error MBK_VECTOR\n#endif\n#ifndef MBK_VALUE\n#error MBK_VALUE\n#endif\n"
 "#ifndef MBK_PLACE\n#error MBK_PLACE\n#endif\n#include \"jit/device.cuh\"\n\n"
@@ -16624,12 +16623,6 @@ typedef struct mbk_full_blocks_places_arguments {
 	mbk_u64 block_rows;
 	mbi_devptr block_ptr, block_col;
 } mbk_full_blocks_places_arguments;
-
-typedef struct mbk_full_blocks_values_arguments {
-	mbi_devptr row_ptr, values;
-	mbk_u64 rows;
-	mbi_devptr blocks;
-} mbk_full_blocks_values_arguments;
 typedef struct mbk_reorder_gather_arguments {
 	mbi_devptr order, from, to;
 	mbk_u64 count;
@@ -23434,7 +23427,8 @@ typedef struct mbk_bsr_masks_arguments {
 typedef struct mbk_bsr_fill_arguments {
 	mbi_devptr col_ind, values, mask_words;
 	mbk_u64 cols, blocks, tiles;
-	mbi_devptr packs;
+	mbi_devptr row_ptr;
+	mbi_devptr slot_row, row_id, packs;
 } mbk_bsr_fill_arguments;
 
 #define MBI_BSR_KERNELS 6
@@ -23690,6 +23684,7 @@ static merbit_status mbi_bsr_fill(merbit_plan *plan) {
 	mbi_device_csr *csr = &plan->device;
 	const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
 	const uint64_t size = mbi_type_size(plan->type);
+	const int in_csr = plan->extracted.csr.rows > 0 && !plan->extracted.by_shape;
 	mbk_bsr_fill_arguments arguments;
 	arguments.col_ind = csr->col_ind;
 	arguments.values = csr->values;
@@ -23697,6 +23692,9 @@ static merbit_status mbi_bsr_fill(merbit_plan *plan) {
 	arguments.cols = (uint64_t)plan->bsr.view.cols;
 	arguments.blocks = csr->nnz;
 	arguments.tiles = t->tiles;
+	arguments.row_ptr = in_csr ? csr->row_ptr : 0;
+	arguments.slot_row = t->slot_row;
+	arguments.row_id = plan->nonempty.row_id;
 	arguments.packs = t->packs;
 	MBI_TRY(mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16,
 			&arguments));
@@ -25481,15 +25479,12 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
 	memset(&preamble, 0, sizeof preamble);
 	mbi_preamble_define(&preamble, "MBK_ROW_PTR",
 			full->csr.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-	mbi_preamble_define(&preamble, "MBK_VALUE", plan->type == MERBIT_F32 ? "float" : "double");
 	mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
 	mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
 	mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
 	MBI_TRY(mbi_plan_program(plan, "spmv/stages/full_blocks.cu", &preamble, 1, &full->program));
-	MBI_TRY(mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
-			&full->kernels[0]));
-	return mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_values",
-			&full->kernels[1]);
+	return mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
+			&full->kernels[0]);
 }
 
 static merbit_status mbi_extracted_places(merbit_plan *plan) {
@@ -25503,45 +25498,6 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
 			(int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
-	mbi_device_csr *csr = &plan->device;
-	const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
-	uint64_t rows = plan->extracted.csr.rows;
-	mbk_full_blocks_values_arguments arguments;
-	csr->owns_values = 0;
-	MBI_TRY(mbi_plan_allocate(plan, bytes, "values of blocks", &csr->values));
-	csr->owns_values = 1;
-	csr->bytes += bytes;
-	arguments.row_ptr = plan->extracted.csr.row_ptr;
-	arguments.values = from;
-	arguments.rows = rows;
-	arguments.blocks = csr->values;
-	return mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
-			(int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
-}
-
-static merbit_status mbi_extracted_refill(merbit_plan *plan,
-		merbit_status (*put)(merbit_plan *plan, mbi_devptr from)) {
-	mbi_device_csr *csr = &plan->device;
-	const mbi_devptr from = csr->values, own = csr->owns_values ? from : 0;
-	merbit_status status;
-	csr->bytes -= own != 0 ? plan->extracted.csr.nnz * mbi_type_size(plan->type) : 0;
-	status = put(plan, from);
-	if (status == MERBIT_OK) { status = mbi_bsr_fill(plan); }
-	if (csr->owns_values) {
-		mbi_plan_release(plan, csr->values);
-		csr->values = 0;
-		csr->owns_values = 0;
-		csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
-	}
-	mbi_plan_release(plan, own);
-	return status;
-}
-
-static merbit_status mbi_extracted_refresh(merbit_plan *plan) {
-	return mbi_extracted_refill(plan, mbi_extracted_values);
-}
-
 static void mbi_extracted_let_go(merbit_plan *plan) {
 	mbi_device_csr *csr = &plan->extracted.csr;
 	if (csr->owns_col_ind && !plan->extracted.by_shape) {
@@ -25549,6 +25505,12 @@ static void mbi_extracted_let_go(merbit_plan *plan) {
 		csr->bytes -= csr->nnz * sizeof(int32_t);
 		csr->owns_col_ind = 0;
 		csr->col_ind = 0;
+	}
+	if (csr->owns_row_ptr && !plan->extracted.by_shape) {
+		mbi_plan_release(plan, csr->row_ptr);
+		csr->bytes -= (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
+		csr->owns_row_ptr = 0;
+		csr->row_ptr = 0;
 	}
 	if (csr->owns_values) {
 		mbi_plan_release(plan, csr->values);
@@ -25567,8 +25529,10 @@ static merbit_status mbi_extracted_create(merbit_plan *plan) {
 			plan->extracted.csr.nnz / (uint64_t)(high * wide), plan->extracted.csr.offset_type));
 	MBI_TRY(mbi_extracted_specialise(plan));
 	MBI_TRY(mbi_extracted_places(plan));
-	MBI_TRY(mbi_extracted_values(plan, plan->extracted.csr.values));
-	return mbi_bsr_create(plan);
+	plan->device.values = plan->extracted.csr.values;
+	MBI_TRY(mbi_bsr_create(plan));
+	plan->device.values = 0;
+	return MERBIT_OK;
 }
 
 static void mbi_extracted_destroy(merbit_plan *plan) {
@@ -25766,7 +25730,20 @@ static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
 }
 
 static merbit_status mbi_extract_refresh(merbit_plan *plan) {
-	return mbi_extracted_refill(plan, mbi_extract_values);
+	mbi_device_csr *csr = &plan->device;
+	const mbi_devptr from = csr->values, own = csr->owns_values ? from : 0;
+	merbit_status status;
+	csr->bytes -= own != 0 ? plan->extracted.csr.nnz * mbi_type_size(plan->type) : 0;
+	status = mbi_extract_values(plan, from);
+	if (status == MERBIT_OK) { status = mbi_bsr_fill(plan); }
+	if (csr->owns_values) {
+		mbi_plan_release(plan, csr->values);
+		csr->values = 0;
+		csr->owns_values = 0;
+		csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
+	}
+	mbi_plan_release(plan, own);
+	return status;
 }
 
 static merbit_status mbi_extract_offsets(mbi_extract *c) {
@@ -25962,8 +25939,7 @@ static void mbi_bsr_method_destroy(merbit_plan *plan) {
 }
 
 static merbit_status mbi_bsr_method_refresh(merbit_plan *plan) {
-	return plan->extracted.csr.rows == 0 ? mbi_bsr_fill(plan)
-			: plan->extracted.by_shape ? mbi_extract_refresh(plan) : mbi_extracted_refresh(plan);
+	return plan->extracted.by_shape ? mbi_extract_refresh(plan) : mbi_bsr_fill(plan);
 }
 
 static merbit_status mbi_bsr_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -35471,6 +35447,13 @@ static void mbi_amg_pool_rewind(mbi_amg_pool *pool, const mbi_amg_pool *earlier)
 
 static void mbi_amg_pool_reset(mbi_amg_pool *pool) { memset(pool->used, 0, sizeof pool->used); }
 
+static uint64_t mbi_amg_pool_bytes(const mbi_amg_pool *pool) {
+	uint64_t bytes = 0;
+	int i;
+	for (i = 0; i < pool->count; i++) { bytes += pool->bytes[i]; }
+	return bytes;
+}
+
 static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 	for (; pool->count > 0; pool->count--) {
 		mbi_device_release(context, pool->chunk[pool->count - 1]);
@@ -36332,21 +36315,15 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 	}
 }
 
-static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
-	MBI_TRY(mbi_device_synchronize(gpu->context, NULL));
-	mbi_amg_pool_release(gpu->context, &gpu->scratch);
-	return MERBIT_OK;
-}
-
 static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
 		const merbit_view *view, int block, int vectors, double no_diagonal, const double *modes) {
-	const uint64_t bytes = 12 * (uint64_t)view->nnz + 96 * (uint64_t)view->rows;
+	const uint64_t few = 96 * (uint64_t)view->rows + 65536;
 	memset(gpu, 0, sizeof *gpu);
 	gpu->context = context;
 	gpu->no_diagonal = no_diagonal;
 	gpu->levels[0].block = block;
 	gpu->levels[0].vectors = vectors;
-	gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
+	gpu->scratch.grow = 12 * (uint64_t)view->nnz + few;
 	gpu->keep.grow = gpu->scratch.grow / 4;
 	MBI_TRY(mbi_amg_gpu_open(gpu));
 	MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
@@ -36358,7 +36335,10 @@ static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *contex
 	}
 	MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
 	MBI_TRY(mbi_amg_gpu_coarsen(gpu, modes));
-	return mbi_amg_finish(gpu);
+	MBI_TRY(mbi_device_synchronize(context, NULL));
+	mbi_amg_pool_release(context, &gpu->scratch);
+	gpu->scratch.grow = few;
+	return MERBIT_OK;
 }
 
 static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
@@ -36380,7 +36360,7 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 			MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
 		}
 	}
-	return mbi_amg_finish(gpu);
+	return mbi_device_synchronize(gpu->context, NULL);
 }
 
 static merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
@@ -36425,10 +36405,7 @@ static merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
 }
 
 static uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu) {
-	uint64_t bytes = 0;
-	int i;
-	for (i = 0; i < gpu->keep.count; i++) { bytes += gpu->keep.bytes[i]; }
-	return bytes;
+	return mbi_amg_pool_bytes(&gpu->keep) + mbi_amg_pool_bytes(&gpu->scratch);
 }
 
 static void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {

@@ -137,6 +137,24 @@ static void hubs_give_way(void **state) {
   give_way(full_columns, &full_method, MERBIT_METHOD_HUBS, 1 + 3);
 }
 
+/* If a launch fails while HUBS is made, what has been allocated for it is released. */
+static void failed_launches_leave_nothing(void **state) {
+  long at = 0;
+  (void)state;
+  do {
+    merbit_context *context;
+    fake_reset();
+    cuda->calls.only = "cuLaunchKernel";
+    cuda->calls.code = 701; /* CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES */
+    cuda->calls.fail_at = ++at;
+    context = fake_context(NULL);
+    (void)full_columns(context);
+    merbit_context_destroy(context);
+    fake_expect_clean();
+  } while (cuda->calls.failed > 0);
+  assert_true(at > 5);
+}
+
 /* Columns are counted, in their own memory, only if some sectors of x are read more than once;
  * otherwise no column can be a hub. */
 static void columns_are_counted_for_hubs(void **state) {
@@ -255,6 +273,7 @@ int main(void) {
       cmocka_unit_test(diagonals_that_no_sample_saw),
       cmocka_unit_test(lines_are_sampled),
       cmocka_unit_test(hubs_give_way),
+      cmocka_unit_test(failed_launches_leave_nothing),
       cmocka_unit_test(columns_are_counted_for_hubs),
       cmocka_unit_test(nothing_is_divided_by_zero),
       cmocka_unit_test(blocks_of_a_lost_device),

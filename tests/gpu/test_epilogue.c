@@ -44,11 +44,11 @@ enum { SHAPES = sizeof shapes / sizeof shapes[0], FEW = 7 };
  * one other. */
 static void on_the_gpu(void **state) {
   const int slow = gpu_stride() > 1, few = slow ? FEW : SHAPES;
-  int index, products = 0, turn = 0;
+  int index, products = 0;
   (void)state;
-  for (index = 0; index < test_matrix_count(); index += slow ? 2 * gpu_stride() : 1, turn++) {
-    const shape *s = &shapes[turn % few];
-    const int at = turn % few;
+  for (index = gpu_first(); index < test_matrix_count(); index += gpu_stride()) {
+    const int at = index % few;
+    const shape *s = &shapes[at];
     const unsigned kinds = slow ? 1u << (1 + at % 5) : index % 2 ? 0x1a : 0x24;
     products_form form = products_form_of(slow ? at / 2 % 2 : index % 8);
     test_matrix m;
@@ -159,7 +159,8 @@ static void refuse_plans(merbit_context *context, merbit_side side) {
   cpu_refuses_plan(context, &view, &desc, MERBIT_INVALID_ARGUMENT, "epilogue.sums[1]: \";\"");
   e.sums[1] = NULL;
   desc.semiring = MERBIT_SEMIRING_MIN_PLUS;
-  cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "for MERBIT_SEMIRING_PLUS_TIMES");
+  cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED,
+                   "for MERBIT_SEMIRING_PLUS_TIMES");
   desc.semiring = MERBIT_SEMIRING_PLUS_TIMES;
   desc.vectors = 2;
   cpu_refuses_plan(context, &view, &desc, MERBIT_NOT_SUPPORTED, "for one vector");

@@ -141,7 +141,7 @@ static void identities_hold(void **state) {
   memset(&bed, 0, sizeof bed);
   bed.context = gpu;
   bed.multiply = multiply;
-  for (i = 0; i < test_matrix_count(); i += 2 * gpu_stride()) {
+  for (i = gpu_first(); i < test_matrix_count(); i += 2 * gpu_stride()) {
     test_matrix m;
     test_matrix_make(i, 17, &m);
     for (s = 0; s < shape_count(TUNED_IDENTITIES); s++) {
@@ -165,7 +165,7 @@ static void bits_repeat(void **state) {
   contexts[0] = gpu;
   contexts[1] = gpu_context();
   (void)state;
-  for (i = 0; i < test_matrix_count(); i += 3 * gpu_stride()) {
+  for (i = gpu_first(); i < test_matrix_count(); i += 3 * gpu_stride()) {
     test_matrix m;
     double *x, *first, *y;
     uint64_t random = 3;

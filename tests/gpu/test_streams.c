@@ -190,7 +190,7 @@ static int chain_rounds(void) {
 static void chains_of_products(void **state) {
   int k, index, round;
   (void)state;
-  for (index = 0; index < test_matrix_count(); index += 7 * gpu_stride()) {
+  for (index = gpu_first(); index < test_matrix_count(); index += 7 * gpu_stride()) {
     test_matrix m;
     test_matrix_make(index, 2, &m);
     for (k = 0; k < gpu_method_count() && m.rows == m.cols && m.rows > 0; k++) {

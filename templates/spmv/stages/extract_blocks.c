@@ -229,8 +229,25 @@ static merbit_status mbi_extract_values(merbit_plan *plan, mbi_devptr from) {
                            &arguments);
 }
 
+/* Stores new values, which plan->device.values holds in the order of the CSR, in the blocks. */
 MBI_INTERNAL merbit_status mbi_extract_refresh(merbit_plan *plan) {
-  return mbi_extracted_refill(plan, mbi_extract_values);
+  mbi_device_csr *csr = &plan->device;
+  const mbi_devptr from = csr->values, own = csr->owns_values ? from : 0;
+  merbit_status status;
+  csr->bytes -= own != 0 ? plan->extracted.csr.nnz * mbi_type_size(plan->type) : 0;
+  status = mbi_extract_values(plan, from);
+  if (status == MERBIT_OK) {
+    status = mbi_bsr_fill(plan);
+  }
+  /* After a failure too, so that the next values get an array of their own size. */
+  if (csr->owns_values) {
+    mbi_plan_release(plan, csr->values);
+    csr->values = 0;
+    csr->owns_values = 0;
+    csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
+  }
+  mbi_plan_release(plan, own);
+  return status;
 }
 
 /* ---- Make -------------------------------------------------------------------------------- */

@@ -8,8 +8,8 @@
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
-/* Converts a CSR in GPU memory that consists of full blocks to a matrix of blocks, and later
- * its new values. */
+/* Converts a CSR in GPU memory that consists of full blocks to a matrix of blocks. Its values
+ * stay in the order of the CSR until mbi_bsr_fill. */
 
 /* ---- Encode: blocks for the kernels of spmv/gpu/bsr/bsr.c -------------------------------- */
 
@@ -91,15 +91,12 @@ static merbit_status mbi_extracted_specialise(merbit_plan *plan) {
   memset(&preamble, 0, sizeof preamble);
   mbi_preamble_define(&preamble, "MBK_ROW_PTR",
                       full->csr.offset_type == MERBIT_INDEX_64 ? "mbk_i64" : "mbk_i32");
-  mbi_preamble_define(&preamble, "MBK_VALUE", plan->type == MERBIT_F32 ? "float" : "double");
   mbi_preamble_define_int(&preamble, "MBK_BASE", full->csr.base);
   mbi_preamble_define_int(&preamble, "MBK_HIGH", plan->bsr.view.block_rows);
   mbi_preamble_define_int(&preamble, "MBK_WIDE", plan->bsr.view.block_cols);
   MBI_TRY(mbi_plan_program(plan, "spmv/stages/full_blocks.cu", &preamble, 1, &full->program));
-  MBI_TRY(mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
-                             &full->kernels[0]));
-  return mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_values",
-                            &full->kernels[1]);
+  return mbi_program_kernel(plan->context, &full->program, "mbk_full_blocks_places",
+                            &full->kernels[0]);
 }
 
 /* ---- Launch ------------------------------------------------------------------------------ */
@@ -115,55 +112,8 @@ static merbit_status mbi_extracted_places(merbit_plan *plan) {
                            (int64_t)(plan->device.rows / 8 + 1), 256, 0, NULL, &arguments);
 }
 
-/* Stores the values at `from`, which are in the order of the CSR, block by block in
- * plan->device.values. */
-static merbit_status mbi_extracted_values(merbit_plan *plan, mbi_devptr from) {
-  mbi_device_csr *csr = &plan->device;
-  const uint64_t bytes = plan->extracted.csr.nnz * mbi_type_size(plan->type);
-  uint64_t rows = plan->extracted.csr.rows;
-  mbk_full_blocks_values_arguments arguments;
-  csr->owns_values = 0;
-  MBI_TRY(mbi_plan_allocate(plan, bytes, "values of blocks", &csr->values));
-  csr->owns_values = 1;
-  csr->bytes += bytes;
-  arguments.row_ptr = plan->extracted.csr.row_ptr;
-  arguments.values = from;
-  arguments.rows = rows;
-  arguments.blocks = csr->values;
-  return mbi_device_launch(plan->context, plan->extracted.kernels[1], "mbk_full_blocks_values",
-                           (int64_t)((rows + 7) / 8), 256, 0, NULL, &arguments);
-}
-
-/* Stores new values, which plan->device.values holds in the order of the CSR, in the blocks
- * with the function `put`. */
-MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
-                                                merbit_status (*put)(merbit_plan *plan,
-                                                                     mbi_devptr from)) {
-  mbi_device_csr *csr = &plan->device;
-  const mbi_devptr from = csr->values, own = csr->owns_values ? from : 0;
-  merbit_status status;
-  csr->bytes -= own != 0 ? plan->extracted.csr.nnz * mbi_type_size(plan->type) : 0;
-  status = put(plan, from);
-  if (status == MERBIT_OK) {
-    status = mbi_bsr_fill(plan);
-  }
-  /* After a failure too, so that the next values get an array of their own size. */
-  if (csr->owns_values) {
-    mbi_plan_release(plan, csr->values);
-    csr->values = 0;
-    csr->owns_values = 0;
-    csr->bytes -= (uint64_t)mbi_view_values(&plan->bsr.view) * mbi_type_size(plan->type);
-  }
-  mbi_plan_release(plan, own);
-  return status;
-}
-
-MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan) {
-  return mbi_extracted_refill(plan, mbi_extracted_values);
-}
-
-/* Releases what is not needed for new values, after the choice. Only the offsets of an uploaded
- * CSR stay, and its columns too if blocks have holes. */
+/* Releases what is not needed for new values, after the choice. Of an uploaded CSR only the
+ * offsets and columns stay, and only if the blocks were made for a shape. */
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
   mbi_device_csr *csr = &plan->extracted.csr;
   if (csr->owns_col_ind && !plan->extracted.by_shape) {
@@ -171,6 +121,12 @@ MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan) {
     csr->bytes -= csr->nnz * sizeof(int32_t);
     csr->owns_col_ind = 0;
     csr->col_ind = 0;
+  }
+  if (csr->owns_row_ptr && !plan->extracted.by_shape) {
+    mbi_plan_release(plan, csr->row_ptr);
+    csr->bytes -= (csr->rows + 1) * mbi_index_bytes(csr->offset_type);
+    csr->owns_row_ptr = 0;
+    csr->row_ptr = 0;
   }
   if (csr->owns_values) {
     mbi_plan_release(plan, csr->values);
@@ -190,8 +146,10 @@ MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan) {
                                  plan->extracted.csr.offset_type));
   MBI_TRY(mbi_extracted_specialise(plan));
   MBI_TRY(mbi_extracted_places(plan));
-  MBI_TRY(mbi_extracted_values(plan, plan->extracted.csr.values));
-  return mbi_bsr_create(plan);
+  plan->device.values = plan->extracted.csr.values; /* lent */
+  MBI_TRY(mbi_bsr_create(plan));
+  plan->device.values = 0;
+  return MERBIT_OK;
 }
 
 /* Gives the plan back as much of its CSR as still exists. */

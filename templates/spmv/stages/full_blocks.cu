@@ -1,11 +1,8 @@
-// Converts a CSR that consists of full blocks to blocks: their offsets and columns, and their
-// values block by block. In such a CSR, MBK_HIGH consecutive rows have the same columns, in
-// runs of MBK_WIDE. mbk_csr_blocks has checked that.
+// Finds the blocks of a CSR that consists of full ones: their offsets and columns. In such a
+// CSR, MBK_HIGH consecutive rows have the same columns, in runs of MBK_WIDE. mbk_csr_blocks has
+// checked that.
 #ifndef MBK_ROW_PTR
 #error "define MBK_ROW_PTR: the type of row_ptr, mbk_i32 or mbk_i64"
-#endif
-#ifndef MBK_VALUE
-#error "define MBK_VALUE: the type of the matrix's values"
 #endif
 #ifndef MBK_BASE
 #error "define MBK_BASE: the first index of the matrix's arrays, 0 or 1"
@@ -43,24 +40,5 @@ MBK_KERNEL MBK_BOUNDS(256)
     for (mbk_u64 b = mbk_lane(); b < count; b += 32) {
       a.block_col[first + b] = (mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE;
     }
-  }
-}
-
-// Copies values in the order of the CSR into blocks, which are row-major. Launch: one warp per
-// row, 256 threads per block.
-MBK_KERNEL MBK_BOUNDS(256)
-    mbk_full_blocks_values(MBK_GRID_CONSTANT mbk_full_blocks_values_arguments a) {
-  const mbk_u64 row = ((mbk_u64)mbk_block() * 256 + mbk_thread()) / 32;
-  if (row >= a.rows) {
-    return;
-  }
-  const mbk_u64 start = (mbk_u64)(mbk_load(a.row_ptr + row) - MBK_BASE);
-  const mbk_u64 length = (mbk_u64)(mbk_load(a.row_ptr + row + 1) - MBK_BASE) - start;
-  const MBK_VALUE *const values = a.values + start;
-  MBK_VALUE *const blocks =
-      a.blocks + mbk_full_blocks_first(a.row_ptr, row / MBK_HIGH) * (MBK_HIGH * MBK_WIDE) +
-      row % MBK_HIGH * MBK_WIDE;
-  for (mbk_u64 k = mbk_lane(); k < length; k += 32) {
-    blocks[k / MBK_WIDE * (MBK_HIGH * MBK_WIDE) + k % MBK_WIDE] = mbk_load(values + k);
   }
 }

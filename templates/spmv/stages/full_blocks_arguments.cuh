@@ -6,10 +6,3 @@ typedef struct mbk_full_blocks_places_arguments {
   MBK_POINTER(MBK_ROW_PTR) block_ptr;
   MBK_POINTER(mbk_i32) block_col;
 } mbk_full_blocks_places_arguments;
-
-typedef struct mbk_full_blocks_values_arguments {
-  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
-  MBK_POINTER(const MBK_VALUE) values;
-  mbk_u64 rows;
-  MBK_POINTER(MBK_VALUE) blocks;
-} mbk_full_blocks_values_arguments;

@@ -30,8 +30,8 @@ typedef struct mbi_extracted {
   mbi_device_csr csr; /* csr.rows is 0 if there are no blocks */
   mbi_nonempty_rows nonempty;
   mbi_program program;
-  void *kernels[5]; /* CUfunction of full_blocks.cu: places, values; of extract_blocks.cu:
-                     * count, sums, offsets, places, values */
+  void *kernels[5]; /* CUfunction of full_blocks.cu: places; of extract_blocks.cu: count, sums,
+                     * offsets, places, values */
   int by_shape;     /* 1: made by spmv/stages/extract_blocks.c */
 } mbi_extracted;
 
@@ -195,13 +195,9 @@ MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,
                                                   uint64_t blocks,
                                                   merbit_index_type offset_type);
-MBI_INTERNAL merbit_status mbi_extracted_refill(merbit_plan *plan,
-                                                merbit_status (*put)(merbit_plan *plan,
-                                                                     mbi_devptr from));
 MBI_INTERNAL void mbi_extracted_let_go(merbit_plan *plan);
 MBI_INTERNAL void mbi_extracted_destroy(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_extracted_create(merbit_plan *plan);
-MBI_INTERNAL merbit_status mbi_extracted_refresh(merbit_plan *plan);
 /* spmv/stages/extract_blocks.c */
 MBI_INTERNAL void mbi_extract_preamble(const merbit_plan *plan, const mbi_device_csr *csr,
                                        mbi_preamble *preamble);

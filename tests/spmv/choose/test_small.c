@@ -161,6 +161,12 @@ static void small_matrices_of_long_rows(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   plan.nonempty.sectors = 0.15; /* windows of nonzeros read as little */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
+  square_of(&plan, MERBIT_F32, 1800, 1800 * 900); /* the forecast of ROWS is the least */
+  plan.device.cols = 900 * 900;
+  plan.nonempty.longest = 900;
+  plan.nonempty.sectors = 0.19;
+  plan.nonempty.abreast = 0.14;
+  takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows");
 }
 
 /* Either of the vectors alone takes L2 from the matrix. */

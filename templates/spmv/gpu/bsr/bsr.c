@@ -113,14 +113,16 @@ static merbit_status mbi_bsr_masks(merbit_plan *plan) {
                               t->groups * (uint64_t)(t->slots * t->lanes), &arguments);
 }
 
-/* Copies the blocks in plan->device.values into the order in which products read them, then
- * releases that array if the plan owns it. */
+/* Copies the values in plan->device.values, which are ordered block by block or as in the CSR
+ * of full blocks, into the order in which products read them. Then releases that array if the
+ * plan owns it. */
 MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   mbi_bsr_tiles *t = mbi_bsr_tiles_of(plan);
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   const uint64_t entries = csr->nnz * (uint64_t)t->block_rows * (uint64_t)t->block_cols;
   const uint64_t size = mbi_type_size(plan->type);
+  const int in_csr = plan->extracted.csr.rows > 0 && !plan->extracted.by_shape;
   mbk_bsr_fill_arguments arguments;
   arguments.col_ind = csr->col_ind;
   arguments.values = csr->values;
@@ -128,6 +130,9 @@ MBI_INTERNAL merbit_status mbi_bsr_fill(merbit_plan *plan) {
   arguments.cols = (uint64_t)plan->bsr.view.cols;
   arguments.blocks = csr->nnz;
   arguments.tiles = t->tiles;
+  arguments.row_ptr = in_csr ? csr->row_ptr : 0;
+  arguments.slot_row = t->slot_row;
+  arguments.row_id = plan->nonempty.row_id;
   arguments.packs = t->packs;
   MBI_TRY(mbi_bsr_launch_build(plan, 2, "mbk_bsr_fill", mbi_bsr_entries(t) * size / 16,
                                &arguments));

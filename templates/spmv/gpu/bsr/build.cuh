@@ -113,7 +113,27 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
 #define MBK_THERE(a, found) true
 #endif
 
-// Copies entries into lanes' packs; padding becomes zero. Launch: one thread per pack.
+// Returns the index of an entry of `found.block` in a CSR that consists of the same blocks, all
+// of them full, row by row. Starts at the block row in which the block's slot begins.
+MBK_DEVICE mbk_u64 mbk_bsr_in_csr(const mbk_bsr_fill_arguments &a, const mbk_bsr_entry &found) {
+  const mbk_u32 *const row_id = a.row_id;
+  mbk_u32 row_number = mbk_load(a.slot_row + found.block / MBK_SLOT_BLOCKS);
+  (void)row_id;
+  for (;; row_number++) {
+    const MBK_ROW_PTR *const row = a.row_ptr + MBK_ROW_OF(row_number);
+    const mbk_u64 first = (mbk_u64)mbk_load(row), end = (mbk_u64)mbk_load(row + 1);
+    if (found.block < end) {
+      return (first * MBK_BLOCK_ROWS + found.offset / MBK_BLOCK_COLS * (end - first) +
+              (found.block - first)) *
+                 MBK_BLOCK_COLS +
+             found.col;
+    }
+  }
+}
+
+// Copies entries into lanes' packs; padding becomes zero. The values are ordered block by block
+// or, with row_ptr, which then has base 0, as in a CSR that consists of full blocks. Launch:
+// one thread per pack.
 MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
     mbk_bsr_fill(MBK_GRID_CONSTANT mbk_bsr_fill_arguments a) {
   const mbk_u64 at = (mbk_u64)mbk_block() * MBK_BUILD_THREADS + mbk_thread();
@@ -136,7 +156,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_BUILD_THREADS)
       there = (mbk_u64)column * MBK_BLOCK_COLS + found.col < a.cols;
     }
     pack.at[k] = there && MBK_THERE(a, found)
-                     ? mbk_load(a.values + found.block * MBK_ENTRIES + found.offset)
+                     ? mbk_load(a.values + (a.row_ptr != nullptr
+                                                ? mbk_bsr_in_csr(a, found)
+                                                : found.block * MBK_ENTRIES + found.offset))
                      : (MBK_VALUE)0;
   }
   mbk_store_pack(a.packs + at * MBK_PACK, pack);

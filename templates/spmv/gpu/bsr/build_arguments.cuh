@@ -23,5 +23,7 @@ typedef struct mbk_bsr_fill_arguments {
   MBK_POINTER(const MBK_VALUE) values;
   MBK_POINTER(const mbk_u64) mask_words;
   mbk_u64 cols, blocks, tiles;
+  MBK_POINTER(const MBK_ROW_PTR) row_ptr;
+  MBK_POINTER(const mbk_u32) slot_row, row_id;
   MBK_POINTER(MBK_VALUE) packs;
 } mbk_bsr_fill_arguments;

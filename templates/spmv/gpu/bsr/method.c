@@ -23,9 +23,7 @@ static void mbi_bsr_method_destroy(merbit_plan *plan) {
 }
 
 static merbit_status mbi_bsr_method_refresh(merbit_plan *plan) {
-  return plan->extracted.csr.rows == 0 ? mbi_bsr_fill(plan)
-         : plan->extracted.by_shape    ? mbi_extract_refresh(plan)
-                                       : mbi_extracted_refresh(plan);
+  return plan->extracted.by_shape ? mbi_extract_refresh(plan) : mbi_bsr_fill(plan);
 }
 
 static merbit_status mbi_bsr_bound(merbit_plan *plan, mbi_bound *bound) {
