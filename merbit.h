@@ -1702,10 +1702,9 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
  * the view, and copies them. `memory` says where they are; MERBIT_MEMORY_DEFAULT means where the
  * view's values were. Everything that depends only on the structure is kept, and so are AMG's
  * aggregates and its choice of whether to take A as symmetric, and FSAI's choice of the 64 largest
- * entries of longer rows. On CUDA, the first update of AMG keeps its scratch memory for later ones.
- * No application may be running; captured graphs must be captured again. The call is complete on
- * return. After a failure M may have some of the new values: give it values again before the next
- * application. Fails if the view was a pattern. */
+ * entries of longer rows. No application may be running; captured graphs must be captured again.
+ * The call is complete on return. After a failure M may have some of the new values: give it values
+ * again before the next application. Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is. `text`, `size` and the returned length are
@@ -35447,13 +35446,6 @@ static void mbi_amg_pool_rewind(mbi_amg_pool *pool, const mbi_amg_pool *earlier)
 
 static void mbi_amg_pool_reset(mbi_amg_pool *pool) { memset(pool->used, 0, sizeof pool->used); }
 
-static uint64_t mbi_amg_pool_bytes(const mbi_amg_pool *pool) {
-	uint64_t bytes = 0;
-	int i;
-	for (i = 0; i < pool->count; i++) { bytes += pool->bytes[i]; }
-	return bytes;
-}
-
 static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 	for (; pool->count > 0; pool->count--) {
 		mbi_device_release(context, pool->chunk[pool->count - 1]);
@@ -36315,15 +36307,21 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 	}
 }
 
+static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
+	MBI_TRY(mbi_device_synchronize(gpu->context, NULL));
+	mbi_amg_pool_release(gpu->context, &gpu->scratch);
+	return MERBIT_OK;
+}
+
 static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
 		const merbit_view *view, int block, int vectors, double no_diagonal, const double *modes) {
-	const uint64_t few = 96 * (uint64_t)view->rows + 65536;
+	const uint64_t bytes = 12 * (uint64_t)view->nnz + 96 * (uint64_t)view->rows;
 	memset(gpu, 0, sizeof *gpu);
 	gpu->context = context;
 	gpu->no_diagonal = no_diagonal;
 	gpu->levels[0].block = block;
 	gpu->levels[0].vectors = vectors;
-	gpu->scratch.grow = 12 * (uint64_t)view->nnz + few;
+	gpu->scratch.grow = bytes > 65536 ? bytes : 65536;
 	gpu->keep.grow = gpu->scratch.grow / 4;
 	MBI_TRY(mbi_amg_gpu_open(gpu));
 	MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
@@ -36335,10 +36333,7 @@ static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *contex
 	}
 	MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
 	MBI_TRY(mbi_amg_gpu_coarsen(gpu, modes));
-	MBI_TRY(mbi_device_synchronize(context, NULL));
-	mbi_amg_pool_release(context, &gpu->scratch);
-	gpu->scratch.grow = few;
-	return MERBIT_OK;
+	return mbi_amg_finish(gpu);
 }
 
 static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
@@ -36360,7 +36355,7 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 			MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
 		}
 	}
-	return mbi_device_synchronize(gpu->context, NULL);
+	return mbi_amg_finish(gpu);
 }
 
 static merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
@@ -36405,7 +36400,10 @@ static merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
 }
 
 static uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu) {
-	return mbi_amg_pool_bytes(&gpu->keep) + mbi_amg_pool_bytes(&gpu->scratch);
+	uint64_t bytes = 0;
+	int i;
+	for (i = 0; i < gpu->keep.count; i++) { bytes += gpu->keep.bytes[i]; }
+	return bytes;
 }
 
 static void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {

@@ -421,10 +421,9 @@ MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *prec
  * the view, and copies them. `memory` says where they are; MERBIT_MEMORY_DEFAULT means where the
  * view's values were. Everything that depends only on the structure is kept, and so are AMG's
  * aggregates and its choice of whether to take A as symmetric, and FSAI's choice of the 64 largest
- * entries of longer rows. On CUDA, the first update of AMG keeps its scratch memory for later ones.
- * No application may be running; captured graphs must be captured again. The call is complete on
- * return. After a failure M may have some of the new values: give it values again before the next
- * application. Fails if the view was a pattern. */
+ * entries of longer rows. No application may be running; captured graphs must be captured again.
+ * The call is complete on return. After a failure M may have some of the new values: give it values
+ * again before the next application. Fails if the view was a pattern. */
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory);
 /* Writes one line that says what the preconditioner is. `text`, `size` and the returned length are

@@ -222,8 +222,6 @@ MUTATIONS = [
      "fake_gpu_full_blocks"),
     ("mbk_bsr_in_csr", "if (found.block < end) {", "if (found.block <= end) {",
      "the first block of a row is taken for the end of the last", "fake_gpu_full_blocks"),
-    ("mbk_bsr_in_csr", "MBK_ROW_OF(row_number);", "row_number;",
-     "rows of blocks are counted without the empty ones", "fake_gpu_full_blocks"),
     ("mbk_full_blocks_places", "mbk_load(col_ind + b * MBK_WIDE) - MBK_BASE) / MBK_WIDE",
      "mbk_load(col_ind + b * MBK_WIDE)) / MBK_WIDE", "columns of blocks from 1", "simt_full_blocks"),
     ("mbi_extract_refresh", "csr->owns_values ? from : 0", "from", "an update releases the user's values",

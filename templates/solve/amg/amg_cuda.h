@@ -111,7 +111,7 @@ typedef struct mbi_amg_gpu {
   void *kernels[MBI_AMG_KERNELS]; /* CUfunction */
   mbi_transposing transpose;      /* its program and kernels */
   double no_diagonal;             /* up to this magnitude, a diagonal entry has no inverse */
-  mbi_amg_pool keep, scratch;     /* memory of the hierarchy; of one level's set-up or update */
+  mbi_amg_pool keep, scratch;     /* memory of the hierarchy; memory of one level's set-up */
   mbi_devptr facts;               /* an mbi_amg_facts */
   mbi_devptr arrays[3];           /* copies of a host matrix's row_ptr, col_ind, values; or 0 */
   mbi_amg_there given;            /* the user's matrix if A is a sorted copy of it */
@@ -133,7 +133,6 @@ MBI_INTERNAL merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_po
                                              uint64_t bytes, mbi_devptr *address);
 MBI_INTERNAL void mbi_amg_pool_rewind(mbi_amg_pool *pool, const mbi_amg_pool *earlier);
 MBI_INTERNAL void mbi_amg_pool_reset(mbi_amg_pool *pool);
-MBI_INTERNAL uint64_t mbi_amg_pool_bytes(const mbi_amg_pool *pool);
 MBI_INTERNAL void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool);
 /* solve/amg/multiply_cuda.c */
 MBI_INTERNAL merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu);

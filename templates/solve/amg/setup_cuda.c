@@ -360,6 +360,13 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
   }
 }
 
+/* Waits for the set-up and releases its scratch memory. */
+static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
+  MBI_TRY(mbi_device_synchronize(gpu->context, NULL));
+  mbi_amg_pool_release(gpu->context, &gpu->scratch);
+  return MERBIT_OK;
+}
+
 /* Makes the hierarchy of a matrix that mbi_amg_gpu_takes accepts, with `block` rows per node.
  * Diagonal entries of magnitude up to `no_diagonal` count as 0. `modes` is the near-null-space
  * in host memory, `vectors` columns one after the other; if NULL, it is a constant vector for
@@ -368,14 +375,14 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
                                               const merbit_view *view, int block, int vectors,
                                               double no_diagonal, const double *modes) {
-  const uint64_t few = 96 * (uint64_t)view->rows + 65536;
+  const uint64_t bytes = 12 * (uint64_t)view->nnz + 96 * (uint64_t)view->rows;
   memset(gpu, 0, sizeof *gpu);
   gpu->context = context;
   gpu->no_diagonal = no_diagonal;
   gpu->levels[0].block = block;
   gpu->levels[0].vectors = vectors;
-  gpu->scratch.grow = 12 * (uint64_t)view->nnz + few; /* one chunk, in most cases */
-  gpu->keep.grow = gpu->scratch.grow / 4;             /* several: less stays unused */
+  gpu->scratch.grow = bytes > 65536 ? bytes : 65536; /* one chunk, in most cases */
+  gpu->keep.grow = gpu->scratch.grow / 4;            /* several: less stays unused */
   MBI_TRY(mbi_amg_gpu_open(gpu));
   MBI_TRY(mbi_device_zero(context, gpu->facts, sizeof(mbi_amg_facts), NULL));
   if (modes != NULL) {
@@ -386,14 +393,10 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *
   }
   MBI_TRY(mbi_amg_convert(gpu, view, 0, &gpu->levels[0].a));
   MBI_TRY(mbi_amg_gpu_coarsen(gpu, modes));
-  MBI_TRY(mbi_device_synchronize(context, NULL));
-  mbi_amg_pool_release(context, &gpu->scratch);
-  gpu->scratch.grow = few; /* an update keeps its scratch memory, so it takes less */
-  return MERBIT_OK;
+  return mbi_amg_finish(gpu);
 }
 
-/* Recomputes the values of the hierarchy for the new values of the matrix in `view`. Keeps the
- * scratch memory for later updates. */
+/* Recomputes the values of the hierarchy for the new values of the matrix in `view`. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
   mbi_amg_there *a = &gpu->levels[0].a;
   int l;
@@ -417,7 +420,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
       MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
     }
   }
-  return mbi_device_synchronize(gpu->context, NULL);
+  return mbi_amg_finish(gpu);
 }
 
 /* ---- Views for the cycle ----------------------------------------------------------------- */
@@ -474,7 +477,12 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *c
 
 /* Returns the bytes of GPU memory that the hierarchy holds. */
 MBI_INTERNAL uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu) {
-  return mbi_amg_pool_bytes(&gpu->keep) + mbi_amg_pool_bytes(&gpu->scratch);
+  uint64_t bytes = 0;
+  int i;
+  for (i = 0; i < gpu->keep.count; i++) {
+    bytes += gpu->keep.bytes[i];
+  }
+  return bytes;
 }
 
 MBI_INTERNAL void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {
