@@ -69,24 +69,35 @@ static void test_matrix_in_gpu_memory(void **state) {
   }
 }
 
-/* Host vectors are refused. */
-static void test_host_vectors(void **state) {
+/* Host vectors, and misaligned ones, which would end the CUDA context, are refused. */
+static void test_wrong_vectors(void **state) {
   static sparse a;
   static typed t;
   double r[SPARSE_ROWS] = {0}, z[SPARSE_ROWS];
   merbit_preconditioner_desc desc = form_desc(0);
   merbit_preconditioner *p;
+  merbit_buffer *there;
+  char *begin;
   (void)state;
   a = sparse_mesh(3, 3, 3, 0);
   p = make(typed_view(&t, &a, MERBIT_F64), &desc);
   assert_int_equal(merbit_preconditioner_apply(p, r, z, NULL), MERBIT_INVALID_ARGUMENT);
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "use a merbit_buffer");
+  assert_int_equal(merbit_buffer_create(context, 2 * sizeof r + 8, &there), MERBIT_OK);
+  begin = (char *)merbit_buffer_pointer(there);
+  assert_int_equal(merbit_preconditioner_apply(p, begin + 4, begin + sizeof r + 8, NULL),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "merbit_preconditioner_apply: r at ");
+  assert_int_equal(merbit_preconditioner_apply(p, begin, begin + sizeof r + 4, NULL),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "merbit_preconditioner_apply: z at ");
+  merbit_buffer_destroy(there);
   merbit_preconditioner_destroy(p);
 }
 
 int main(void) {
   const struct CMUnitTest own[] = {cmocka_unit_test(test_matrix_in_gpu_memory),
-                                   cmocka_unit_test(test_host_vectors)};
+                                   cmocka_unit_test(test_wrong_vectors)};
   int failed;
   context = gpu_context();
   failed = cmocka_run_group_tests(preconditioner_cases, NULL, NULL);

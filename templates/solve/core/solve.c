@@ -29,6 +29,14 @@ MBI_INTERNAL merbit_status mbi_solver_check_vectors(merbit_solver *solver, const
                     "merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
                     call, names[mbi_device_owns(context, in) != 0]);
   }
+  if (!mbi_solve_host_vectors(solver) && solver->n > 0) {
+    int i;
+    for (i = 0; i < 2; i++) {
+      char what[64];
+      (void)snprintf(what, sizeof what, "%s: %c", call, names[i]);
+      MBI_TRY(mbi_types_check_address(context, what, solver->type, i == 0 ? in : out));
+    }
+  }
   return MERBIT_OK;
 }
 

@@ -319,12 +319,14 @@ static merbit_status mbi_precondition_check_vectors(merbit_preconditioner *p, co
     return MERBIT_OK;
   }
   wrong = !mbi_device_owns(p->context, r) ? r : !mbi_device_owns(p->context, z) ? z : NULL;
-  return wrong == NULL
-             ? MERBIT_OK
-             : mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
-                        "merbit_preconditioner_apply: %c at %p is host memory, but the "
-                        "preconditioner computes on CUDA; use a merbit_buffer",
-                        wrong == r ? 'r' : 'z', wrong);
+  if (wrong != NULL) {
+    return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+                    "merbit_preconditioner_apply: %c at %p is host memory, but the "
+                    "preconditioner computes on CUDA; use a merbit_buffer",
+                    wrong == r ? 'r' : 'z', wrong);
+  }
+  MBI_TRY(mbi_types_check_address(p->context, "merbit_preconditioner_apply: r", p->type, r));
+  return mbi_types_check_address(p->context, "merbit_preconditioner_apply: z", p->type, z);
 }
 
 MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *preconditioner,

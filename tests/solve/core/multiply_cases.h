@@ -103,7 +103,9 @@ static void test_multiply_refusals(void **state) {
   desc.vector_memory = MERBIT_MEMORY_DEFAULT;
   if (context->side == MERBIT_SIDE_CUDA) {
     merbit_buffer *there;
-    assert_int_equal(merbit_buffer_create(context, sizeof y, &there), MERBIT_OK);
+    char *begin;
+    assert_int_equal(merbit_buffer_create(context, 3 * sizeof y, &there), MERBIT_OK);
+    begin = (char *)merbit_buffer_pointer(there);
     assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
     assert_int_equal(merbit_solver_multiply(solver, x, merbit_buffer_pointer(there)),
                      MERBIT_INVALID_ARGUMENT);
@@ -111,6 +113,13 @@ static void test_multiply_refusals(void **state) {
     assert_int_equal(merbit_solver_multiply(solver, merbit_buffer_pointer(there), y),
                      MERBIT_INVALID_ARGUMENT);
     cpu_expect(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_multiply: y is host memory");
+    /* Misaligned vectors are refused before anything is computed. */
+    assert_int_equal(merbit_solver_solve(solver, begin, begin + sizeof y + 4, 0, NULL, 0, NULL),
+                     MERBIT_INVALID_ARGUMENT);
+    cpu_expect(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_solve: x at ");
+    assert_int_equal(merbit_solver_multiply(solver, begin + 4, begin + sizeof y + 8),
+                     MERBIT_INVALID_ARGUMENT);
+    cpu_expect(context, MERBIT_INVALID_ARGUMENT, "merbit_solver_multiply: x at ");
     merbit_solver_destroy(solver);
     merbit_buffer_destroy(there);
   }
