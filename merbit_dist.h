@@ -2478,8 +2478,8 @@ static merbit_status mbi_dist_multiply(merbit_dist *d, const void *alpha, const 
                            d->whole_rows ? MBI_DIST_PLACE : MBI_DIST_ADD, stream);
 }
 
-/* Fails if a vector is in host memory, where the operator is on CUDA. The context is current.
- * `known` is the last such vector that was accepted. */
+/* Fails if a vector is in host memory or misaligned, where the operator is on CUDA. The context
+ * is current. `known` is the last such vector that was accepted. */
 static merbit_status mbi_dist_check_memory(merbit_dist *d, const void *vector,
                                            const void **known) {
   if (!mbi_dist_on_gpu(d) || vector == *known) {
@@ -2490,6 +2490,7 @@ static merbit_status mbi_dist_check_memory(merbit_dist *d, const void *vector,
                     "the vector at %p is host memory, but the operator computes on CUDA",
                     vector);
   }
+  MBI_TRY(mbi_types_check_address(d->context, "the vector", d->type, vector));
   *known = vector;
   return MERBIT_OK;
 }
@@ -2979,14 +2980,18 @@ static merbit_status mbi_dist_pagerank(mbi_dist_solve *v) {
   return mbi_dist_compute(d, MBI_DIST_STEP_PAGERANK_CHANGE, v->stream);
 }
 
-/* Fills the inverse of the out-weights, with 0 for 0. */
+/* Fills the inverse of the out-weights, with 0 for 0. On CUDA the context is current. */
 static merbit_status mbi_dist_invert_weights(mbi_dist_solve *v, const void *weights) {
   merbit_dist *d = v->d;
   const int single = d->type == MERBIT_F32;
   const size_t bytes = (size_t)d->info.rows * d->element;
+  const void *known = NULL;
   void *inverse;
   merbit_status status = MERBIT_OK;
   int64_t i;
+  if (d->info.rows > 0) {
+    MBI_TRY(mbi_dist_check_memory(d, weights, &known));
+  }
   MBI_TRY(mbi_dist_host(d, d->info.rows, d->element, "inverse out-weights", &inverse));
   if (mbi_dist_on_gpu(d)) {
     status = mbi_device_download(d->context, inverse, mbi_device_address(weights), bytes);

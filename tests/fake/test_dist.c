@@ -1,6 +1,7 @@
 /* The life of a distributed operator on the fake driver while each driver call, and each
- * allocation of host memory, fails once and for good: a clean error, no leak, no fault. One
- * process is the first of two ranks; the other rank is simulated. */
+ * allocation of host memory, fails once and for good: a clean error, no leak, no fault. Vectors
+ * that no kernel could read are refused. One process is the first of two ranks; the other rank
+ * is simulated. */
 #include "dist/separate.h"
 
 #include <setjmp.h>
@@ -85,13 +86,27 @@ static merbit_view first_rows(void) {
   return view;
 }
 
+static merbit_status operator_make(merbit_context *context, played *other, merbit_dist **dist) {
+  const merbit_view view = first_rows();
+  merbit_dist_desc desc;
+  merbit_exchange exchange;
+  memset(&desc, 0, sizeof desc);
+  memset(&exchange, 0, sizeof exchange);
+  memset(other, 0, sizeof *other);
+  exchange.ranks = 2;
+  exchange.counts = played_counts;
+  exchange.start = played_start;
+  exchange.finish = played_finish;
+  exchange.user = other;
+  desc.plan.method = MERBIT_METHOD_ROWS;
+  return merbit_dist_create(context, &exchange, &view, &desc, dist);
+}
+
 /* Does everything that an operator can. Returns the first failure. */
 static merbit_status live(void) {
   merbit_context_desc context_desc = fake_desc(MERBIT_SIDE_CUDA);
   const merbit_view view = first_rows();
-  merbit_dist_desc desc;
   merbit_dist_solver_desc solver;
-  merbit_exchange exchange;
   merbit_context *context = NULL;
   merbit_buffer *x = NULL, *y = NULL;
   merbit_dist *dist = NULL;
@@ -100,19 +115,10 @@ static merbit_status live(void) {
   played other;
   double ones[ROWS], result[ROWS], dot = 0;
   int i;
-  memset(&desc, 0, sizeof desc);
   memset(&solver, 0, sizeof solver);
-  memset(&exchange, 0, sizeof exchange);
-  memset(&other, 0, sizeof other);
   for (i = 0; i < ROWS; i++) {
     ones[i] = 1;
   }
-  exchange.ranks = 2;
-  exchange.counts = played_counts;
-  exchange.start = played_start;
-  exchange.finish = played_finish;
-  exchange.user = &other;
-  desc.plan.method = MERBIT_METHOD_ROWS;
   solver.method = MERBIT_SOLVER_CG;
   solver.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
   solver.max_iterations = 1;
@@ -128,7 +134,7 @@ static merbit_status live(void) {
     status = merbit_buffer_upload(x, 0, ones, sizeof ones);
   }
   if (status == MERBIT_OK) {
-    status = merbit_dist_create(context, &exchange, &view, &desc, &dist);
+    status = operator_make(context, &other, &dist);
     assert_true((status == MERBIT_OK) == (dist != NULL));
   }
   if (status == MERBIT_OK) {
@@ -163,6 +169,79 @@ static merbit_status live(void) {
   merbit_buffer_destroy(y);
   merbit_context_destroy(context);
   return status;
+}
+
+/* Calls a function of an operator of its own: with vectors in GPU memory, then with the first,
+ * and with the second, in the middle of an element, and in host memory. */
+static void refuse_vectors(merbit_status (*call)(merbit_dist *dist, double *first,
+                                                 double *second)) {
+  int wrong;
+  for (wrong = 0; wrong < 5; wrong++) {
+    static double elsewhere[ROWS], ones[2 * ROWS + 2];
+    const char *const why = wrong < 3 ? "does not begin at a multiple" : "is host memory";
+    merbit_context *context = fake_context(NULL);
+    merbit_buffer *there;
+    merbit_dist *dist;
+    played other;
+    char sentence[MERBIT_MESSAGE_SIZE];
+    double *vectors[2];
+    int i;
+    for (i = 0; i < 2 * ROWS + 2; i++) {
+      ones[i] = 1;
+    }
+    assert_int_equal(merbit_buffer_create(context, sizeof ones, &there), MERBIT_OK);
+    assert_int_equal(merbit_buffer_upload(there, 0, ones, sizeof ones), MERBIT_OK);
+    for (i = 0; i < 2; i++) {
+      char *const at = (char *)merbit_buffer_pointer(there) + i * (ROWS + 1) * sizeof *ones;
+      vectors[i] = (double *)(void *)(at + (wrong == 1 + i ? 4 : 0));
+      vectors[i] = wrong == 3 + i ? elsewhere : vectors[i];
+    }
+    assert_int_equal(operator_make(context, &other, &dist), MERBIT_OK);
+    if (wrong == 0) {
+      assert_int_equal(call(dist, vectors[0], vectors[1]), MERBIT_OK);
+    } else {
+      assert_int_equal(call(dist, vectors[0], vectors[1]), MERBIT_INVALID_ARGUMENT);
+      (void)merbit_last_error(context, sentence, sizeof sentence);
+      assert_non_null(strstr(sentence, why));
+    }
+    merbit_dist_destroy(dist);
+    merbit_buffer_destroy(there);
+    merbit_context_destroy(context);
+  }
+}
+
+static merbit_status call_spmv(merbit_dist *dist, double *x, double *y) {
+  return merbit_dist_spmv(dist, NULL, x, NULL, y, NULL);
+}
+
+static merbit_status call_dot(merbit_dist *dist, double *x, double *y) {
+  double dot;
+  return merbit_dist_dot(dist, x, y, &dot, NULL);
+}
+
+static merbit_status call_solve(merbit_dist *dist, double *b, double *x) {
+  merbit_dist_solver_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.method = MERBIT_SOLVER_CG;
+  desc.max_iterations = 1;
+  return merbit_dist_solve(dist, &desc, b, x, 0, NULL, NULL);
+}
+
+static merbit_status call_pagerank(merbit_dist *dist, double *ranks, double *weights) {
+  merbit_dist_pagerank_desc desc;
+  memset(&desc, 0, sizeof desc);
+  desc.max_iterations = 1;
+  desc.out_weights = weights;
+  return merbit_dist_pagerank(dist, &desc, ranks, NULL, NULL);
+}
+
+static void wrong_vectors_are_refused(void **state) {
+  (void)state;
+  fake_reset();
+  refuse_vectors(call_spmv);
+  refuse_vectors(call_dot);
+  refuse_vectors(call_solve);
+  refuse_vectors(call_pagerank);
 }
 
 static void expect_clean(void) {
@@ -228,6 +307,7 @@ static void each_allocation_fails(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_life_is_clean),
+      cmocka_unit_test(wrong_vectors_are_refused),
       cmocka_unit_test(each_driver_call_fails),
       cmocka_unit_test(each_allocation_fails),
   };
