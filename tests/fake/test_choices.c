@@ -1,7 +1,9 @@
 /* AUTO on the fake device if memory is short or samples mislead: which method it chooses
  * instead, and that everything is released. */
-#define MBI_CHOOSE_SMALL 0u /* AUTO treats even tiny matrices as large */
-#define MBI_CHOOSE_HELD 0.0 /* and their x misses L1 */
+#define MBI_CHOOSE_SMALL 0u  /* AUTO treats even tiny matrices as large */
+#define MBI_CHOOSE_HELD 0.0  /* and their x misses L1 */
+#define MBI_MEASURE_ROUNDS 1 /* measurements are as short as possible */
+#define MBI_MEASURE_BATCH 1
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -266,6 +268,66 @@ static void blocks_of_a_lost_device(void **state) {
   }
 }
 
+/* Makes a plan for many products. Writes the reason for its method to `why`. */
+static merbit_status measure_columns(merbit_context *context, int columns, char *why) {
+  const merbit_view view =
+      merbit_csr(ROWS, columns, data_nnz(), data.row_ptr, data.col_ind, data.values);
+  merbit_plan_desc desc;
+  merbit_plan *plan = NULL;
+  merbit_status status;
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.changing_values = 1;
+  desc.expected_calls = 2000;
+  forget_latencies(context); /* else SCAN is the only candidate */
+  cuda->calls.made = 0;
+  status = make_plan(context, &view, &desc, &plan);
+  why[0] = '\0';
+  if (status == MERBIT_OK) {
+    (void)snprintf(why, sizeof plan->why, "%s", plan->why);
+  }
+  merbit_plan_destroy(plan);
+  return status;
+}
+
+/* Without memory for the vectors of a measurement AUTO goes by its forecasts. A method that
+ * finds no memory to be measured in is measured by the next plan, and then remembered. */
+static void shortage_is_not_remembered(void **state) {
+  char cache[64], why[sizeof((merbit_plan *)NULL)->why];
+  int at, turn, failed = 1, ruled_out = 0, forecasts = 0;
+  (void)state;
+  (void)fake_cache_make(cache);
+  for (at = 1; failed; at++) {
+    for (turn = 0; turn < 3; turn++) {
+      merbit_context *context;
+      merbit_status status;
+      fake_reset();
+      context = fake_context(cache);
+      cuda->calls.only = "cuMemAlloc_v2";
+      cuda->calls.code = 2;
+      cuda->calls.fail_at = turn == 0 ? at : 0;
+      status = measure_columns(context, COLS + at, why); /* another matrix each time */
+      if (turn == 0) {
+        failed = cuda->calls.failed > 0;
+        ruled_out += strstr(why, " failed,") != NULL || strstr(why, "binned failed") != NULL;
+        forecasts += strncmp(why, "forecast ", 9) == 0;
+      } else {
+        assert_int_equal(status, MERBIT_OK);
+        if (strstr(why, "measured scan") == NULL || strstr(why, " us, binned ") == NULL ||
+            strstr(why, "failed") != NULL || strstr(why, "inf") != NULL) {
+          fail_msg("after a failure of allocation %d: %s", at, why);
+        }
+        assert_true(turn == 1 || strncmp(why, "remembered: ", 12) == 0);
+      }
+      merbit_context_destroy(context);
+      fake_expect_clean();
+    }
+  }
+  fake_cache_remove(cache);
+  assert_true(ruled_out > 5);
+  assert_int_equal(forecasts, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(slices_give_way),
@@ -275,6 +337,7 @@ int main(void) {
       cmocka_unit_test(hubs_give_way),
       cmocka_unit_test(failed_launches_leave_nothing),
       cmocka_unit_test(columns_are_counted_for_hubs),
+      cmocka_unit_test(shortage_is_not_remembered),
       cmocka_unit_test(nothing_is_divided_by_zero),
       cmocka_unit_test(blocks_of_a_lost_device),
   };

@@ -151,6 +151,8 @@ static void the_quickest_answers(void **state) {
   static const mbi_candidate c[] = {{MERBIT_METHOD_SCAN, 1, 3e-6},
                                     {MERBIT_METHOD_SCAN, 2, 2.25e-6},
                                     {MERBIT_METHOD_ROWS, 0, 2.5e-6}};
+  static const mbi_candidate failed[] = {{MERBIT_METHOD_SCAN, 2, HUGE_VAL},
+                                         {MERBIT_METHOD_ROWS, 0, 2.5e-6}};
   mbi_measured answer;
   (void)state;
   mbi_measure_answer(c, 3, &answer);
@@ -160,6 +162,9 @@ static void the_quickest_answers(void **state) {
                       "measured scan 3.0 us, scan of whole rows 2.2 us, rows 2.5 us");
   mbi_measure_answer(c + 2, 1, &answer);
   assert_int_equal(answer.method, MERBIT_METHOD_ROWS);
+  mbi_measure_answer(failed, 2, &answer);
+  assert_int_equal(answer.method, MERBIT_METHOD_ROWS);
+  assert_string_equal(answer.why, "measured scan of whole rows failed, rows 2.5 us");
 }
 
 /* Expects a choice without measuring, for rows of four, or of two and eight in turn, with a

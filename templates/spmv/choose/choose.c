@@ -375,6 +375,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
  * (or MERGE) beyond 2^32 - 2 rows, otherwise the result of the forecasts or of measuring. */
 MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   mbi_candidate candidates[MBI_MEASURE_MOST];
+  char reason[384];
   int count;
   if (mbi_plan_has_semiring(plan)) {
     return mbi_choose_semiring(plan);
@@ -401,7 +402,12 @@ MBI_INTERNAL merbit_status mbi_choose_auto(merbit_plan *plan) {
   }
   count = mbi_choose_by_measuring(plan, candidates);
   if (count > 0) {
-    return mbi_measure(plan, candidates, count);
+    const merbit_status status = mbi_measure(plan, candidates, count);
+    if (status != MERBIT_DEVICE_OUT_OF_MEMORY) {
+      return status;
+    }
+    mbi_error_clear(plan->context, reason, sizeof reason);
+    mbi_log(plan->context, "not measured: %s", reason);
   }
   plan->method = mbi_choose_method(plan);
   return MERBIT_OK;

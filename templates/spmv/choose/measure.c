@@ -161,9 +161,9 @@ static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
 
 /* Builds the form of the matrix for a candidate, times a product, and destroys the form again.
  * If the matrix, the memory or a missing compiler rules the candidate out, its time becomes
- * infinite. */
+ * infinite; sets *shortage to 1 unless it is the matrix, which would do so again. */
 static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
-                                     mbi_devptr y) {
+                                     mbi_devptr y, int *shortage) {
   merbit_context *context = plan->context;
   mbi_devptr carries = 0;
   merbit_status status;
@@ -184,13 +184,16 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
     mbi_error_clear(context, reason, sizeof reason);
     mbi_log(context, "not measured: %s", reason);
     candidate->seconds = HUGE_VAL;
+    *shortage = *shortage || status != MERBIT_TOO_LARGE;
     return MERBIT_OK;
   }
   return status;
 }
 
-/* Times all candidates on vectors of zeros. */
-static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
+/* Times all candidates on vectors of zeros. Sets *shortage to whether memory or the compiler
+ * ruled any of them out. */
+static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count,
+                                     int *shortage) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(plan->type);
   const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
@@ -198,10 +201,11 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
   mbi_devptr vectors = 0;
   int i;
   merbit_status status;
+  *shortage = 0;
   MBI_TRY(mbi_plan_allocate(plan, bytes, "vectors to measure", &vectors));
   status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
   for (i = 0; i < count && status == MERBIT_OK; i++) {
-    status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
+    status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes, shortage);
   }
   mbi_plan_release(plan, vectors);
   return status;
@@ -260,6 +264,7 @@ static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_siz
 
 MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
                                      mbi_measured *answer) {
+  char taken[32];
   size_t length;
   int best = 0, i;
   memset(answer, 0, sizeof *answer);
@@ -271,35 +276,39 @@ MBI_INTERNAL void mbi_measure_answer(const mbi_candidate *candidates, int count,
   (void)snprintf(answer->why, sizeof answer->why, "measured");
   for (i = 0; i < count; i++) {
     length = strlen(answer->why);
-    (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
+    (void)snprintf(taken, sizeof taken, "%.1f us", 1e6 * candidates[i].seconds);
+    (void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %s",
                    i > 0 ? "," : "", mbi_method_name(candidates[i].method),
                    candidates[i].whole == 2 ? " of whole rows" : "",
-                   1e6 * candidates[i].seconds);
+                   candidates[i].seconds < HUGE_VAL ? taken : "failed");
   }
 }
 
 /* Sets plan->method, SCAN's knob `whole` and plan->why to the fastest candidate.
- * plan->nonempty must be set and sampled. */
+ * plan->nonempty must be set and sampled. Stores the answer, unless it might be another one if
+ * there were more memory or a compiler. Fails with MERBIT_DEVICE_OUT_OF_MEMORY, and changes
+ * nothing, if there is no memory to measure in. */
 MBI_INTERNAL merbit_status mbi_measure(merbit_plan *plan, mbi_candidate *candidates,
                                        int count) {
   mbi_measured answer;
   char *key = NULL;
   size_t key_size = 0;
-  int recalled;
+  int recalled, shortage;
   merbit_status status = MERBIT_OK;
   MBI_TRY(mbi_measure_key(plan, &key, &key_size));
   recalled = mbi_measure_recall(plan, key, key_size, &answer);
   if (!recalled) {
-    status = mbi_measure_all(plan, candidates, count);
+    status = mbi_measure_all(plan, candidates, count, &shortage);
     mbi_measure_answer(candidates, count, &answer);
-    if (status == MERBIT_OK) {
+    if (status == MERBIT_OK && !shortage) {
       mbi_cache_store(plan->context, key, key_size, &answer, sizeof answer);
     }
   }
   mbi_release(plan->context, key);
+  MBI_TRY(status);
   plan->method = (merbit_method)answer.method;
   mbi_measure_take_whole(plan, answer.whole);
   (void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
                  answer.why);
-  return status;
+  return MERBIT_OK;
 }
