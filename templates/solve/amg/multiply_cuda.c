@@ -381,10 +381,10 @@ MBI_INTERNAL merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_am
   if (!mbi_amg_few((int64_t)arguments.rows, &lanes)) {
     const size_t entry =
         lanes.a * arguments.high * arguments.wide * sizeof(double) + sizeof(int32_t);
-    const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
-    uint32_t most = c->longest < usual ? c->longest : usual;
+    const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry) & ~3u;
+    uint32_t most = ((c->longest < usual ? c->longest : usual) + 3) & ~3u;
     size_t bytes;
-    most = ((most < fit ? most : fit - 3) + 3) & ~3u;
+    most = most < fit ? most : fit;
     bytes = most * entry;
     threads = mbi_amg_threads(&lanes, bytes, threads);
     groups = threads / (int)(lanes.a * lanes.b);
