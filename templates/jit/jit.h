@@ -282,6 +282,7 @@ MBI_INTERNAL void mbi_profile_key(const merbit_context *context, char *key, size
 MBI_INTERNAL int mbi_profile_publish(merbit_context *context, const double *figures);
 MBI_INTERNAL const merbit_device_profile *mbi_profile_take(merbit_context *context,
                                                            int measure);
+MBI_INTERNAL uint64_t mbi_profile_bound(merbit_context *context);
 /* jit/context.c */
 MBI_INTERNAL void mbi_context_retain(merbit_context *context);
 MBI_INTERNAL void mbi_context_unref(merbit_context *context);

@@ -5,6 +5,7 @@
  * The CUDA context must be current. */
 
 #define MBI_PROFILE_THREADS 256
+#define MBI_PROFILE_REST 256   /* bytes for results */
 #define MBI_PROFILE_TOGETHER 8 /* gathers in flight per thread */
 #define MBI_PROFILE_ROUNDS 2   /* the first one warms up; the better one counts */
 #define MBI_PROFILE_LAUNCHES 50
@@ -138,6 +139,12 @@ static merbit_status mbi_profile_all(mbi_profiler *p, double *figures) {
   return MERBIT_OK;
 }
 
+/* Returns the bytes of GPU memory that measuring takes. */
+static uint64_t mbi_profile_bytes(const merbit_context *context) {
+  const double largest = context->device.estimate.gather_bytes[MERBIT_PROFILE_SIZES - 1];
+  return (uint64_t)largest / 256 * 256 + MBI_PROFILE_REST;
+}
+
 static merbit_status mbi_profile_prepare(mbi_profiler *p) {
   merbit_context *context = p->context;
   mbi_preamble preamble;
@@ -147,10 +154,10 @@ static merbit_status mbi_profile_prepare(mbi_profiler *p) {
   MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_gather_f32", &p->gather_f32));
   MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_gather_f64", &p->gather_f64));
   MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_chase", &p->chase));
-  p->bytes =
-      (uint64_t)context->device.estimate.gather_bytes[MERBIT_PROFILE_SIZES - 1] / 256 * 256;
-  MBI_TRY(mbi_device_allocate(context, p->bytes + 256, "measuring the GPU", &p->memory));
-  return mbi_device_zero(context, p->memory, (size_t)p->bytes + 256, NULL);
+  p->bytes = mbi_profile_bytes(context) - MBI_PROFILE_REST;
+  MBI_TRY(mbi_device_allocate(context, mbi_profile_bytes(context), "measuring the GPU",
+                              &p->memory));
+  return mbi_device_zero(context, p->memory, (size_t)mbi_profile_bytes(context), NULL);
 }
 
 /* Measures the MBI_PROFILE_FIGURES figures of the GPU. */
@@ -252,4 +259,14 @@ MBI_INTERNAL const merbit_device_profile *mbi_profile_take(merbit_context *conte
   ready = device->profile_ready;
   mbi_mutex_unlock(&context->lock);
   return ready ? &device->profile : &device->estimate;
+}
+
+/* Returns the most bytes of GPU memory that mbi_profile_take would take now to measure. */
+MBI_INTERNAL uint64_t mbi_profile_bound(merbit_context *context) {
+  mbi_device *device = &context->device;
+  int done;
+  mbi_mutex_lock(&context->lock);
+  done = device->profile_ready || (device->profile_tried & 2) != 0;
+  mbi_mutex_unlock(&context->lock);
+  return done ? 0 : mbi_profile_bytes(context);
 }

@@ -2,6 +2,8 @@
  * by the next context. If it is damaged, foreign or implausible, or cannot be written, the
  * estimate is used. The simulated GPU has a small L2, so that measuring is quick. */
 #define MBI_PROFILE_GATHERS 4096u
+#define MBI_MEASURE_ROUNDS 1
+#define MBI_MEASURE_BATCH 1
 #include "support/internal.h"
 
 #include <setjmp.h>
@@ -291,6 +293,45 @@ static void any_allocation_fails(void **state) {
   fail_each(NULL, directory, 0, 1);
 }
 
+/* A plan that measures the GPU takes no more memory than its forecast says. The next one does
+ * not measure, and its forecast is smaller. */
+static void the_forecast_counts_measuring(void **state) {
+  enum { ROWS = 4000, EACH = 5 };
+  int32_t *const row_ptr = test_allocate(ROWS + 1, sizeof *row_ptr);
+  int32_t *const col_ind = test_allocate(EACH * ROWS, sizeof *col_ind);
+  const merbit_view view = merbit_csr(ROWS, ROWS, EACH * ROWS, row_ptr, col_ind, NULL);
+  merbit_context *context;
+  merbit_plan_desc desc;
+  merbit_plan_memory memory[2];
+  int i;
+  (void)state;
+  cuda->l2_bytes = 131072;
+  context = fake_context(directory);
+  for (i = 0; i < EACH * ROWS; i++) {
+    col_ind[i] = i * 7 % ROWS;
+    row_ptr[i / EACH + 1] = i + 1;
+  }
+  row_ptr[0] = 0;
+  memset(&desc, 0, sizeof desc);
+  desc.side = MERBIT_SIDE_CUDA;
+  desc.expected_calls = INT32_MAX;
+  for (i = 0; i < 2; i++) {
+    const long before = cuda->bytes;
+    merbit_plan *plan;
+    assert_int_equal(merbit_plan_forecast(context, &view, &desc, &memory[i]), MERBIT_OK);
+    cuda->peak = before;
+    assert_int_equal(merbit_plan_create(context, &view, &desc, &plan), MERBIT_OK);
+    assert_int_equal(told(context).measured, context->device.profile_ready);
+    assert_int_equal(context->device.profile_tried, 3);
+    assert_true(cuda->peak - before <= memory[i].device_peak_bytes);
+    merbit_plan_destroy(plan);
+  }
+  assert_true(memory[1].device_peak_bytes < memory[0].device_peak_bytes);
+  merbit_context_destroy(context);
+  free(row_ptr);
+  free(col_ind);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(the_estimate_is_told, begin, end),
@@ -301,6 +342,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(implausible_or_short, begin, end),
       cmocka_unit_test_setup_teardown(damaged_files, begin, end),
       cmocka_unit_test_setup_teardown(unwritable, begin, end),
+      cmocka_unit_test_setup_teardown(the_forecast_counts_measuring, begin, end),
       cmocka_unit_test_setup_teardown(any_call_fails, begin, end),
       cmocka_unit_test_setup_teardown(any_allocation_fails, begin, end),
   };

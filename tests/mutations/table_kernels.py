@@ -391,7 +391,7 @@ MUTATIONS = [
     ("mbi_tuning_set", "*seen |= 1u << place;", "", "a number may be set twice", "spmv_plan_tuning"),
     ("mbi_choose_by_measuring", "plan->desc.block_threads == 0 &&", "", "AUTO measures though the threads are the user's",
      CHOOSE),
-    ("mbi_choose_profile", "plan->desc.deterministic ||", "", "a deterministic plan depends on a measurement", CHOOSE),
+    ("mbi_choose_takes_profile", "!plan->desc.deterministic &&", "", "a deterministic plan depends on a measurement", CHOOSE),
     ("mbi_measure_affords", "return i < 2 ? 0 : i;", "return i;", "one candidate is measured alone", CHOOSE),
     ("mbi_measure_affords", "MBI_MAKING_SCHEDULE + making + products", "products", "building candidates costs nothing",
      CHOOSE),

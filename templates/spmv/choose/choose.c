@@ -295,19 +295,33 @@ MBI_INTERNAL int mbi_choose_by_measuring(const merbit_plan *plan, mbi_candidate 
              : 0;
 }
 
-/* Returns the device profile from which a plan's forecasts are computed. The estimated profile
- * does for a small matrix, which needs only L2's size and latencies, and for a deterministic
- * plan, which must not depend on a measurement. Other plans take the measured profile if there
- * is one. The GPU is measured if that takes at most MBI_MEASURE_SHARE of the time of this
- * plan's products (8,000 products of 0.2 ms), although all later plans profit from it. */
-MBI_INTERNAL const merbit_device_profile *mbi_choose_profile(const merbit_plan *plan) {
+/* Returns whether a plan's forecasts are computed from the measured profile of the device, if
+ * there is one. The estimate does for a small matrix, which needs only L2's size and latencies,
+ * and for a deterministic plan, which must not depend on a measurement. */
+static int mbi_choose_takes_profile(const merbit_plan *plan) {
+  return !plan->desc.deterministic && mbi_plan_plain(plan) && !mbi_choose_small(plan) &&
+         !mbi_choose_unseen(plan);
+}
+
+/* Returns whether measuring the GPU takes at most MBI_MEASURE_SHARE of the time of the plan's
+ * products (8,000 products of 0.2 ms), although all later plans profit from it. */
+static int mbi_choose_affords_profile(const merbit_plan *plan) {
   const double seconds = (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
-  return plan->desc.deterministic || !mbi_plan_plain(plan) || mbi_choose_small(plan) ||
-                 mbi_choose_unseen(plan)
-             ? plan->profile
-             : mbi_profile_take(plan->context,
-                                MBI_MEASURE_SHARE * plan->desc.expected_calls * seconds >=
-                                    MBI_PROFILE_SECONDS);
+  return MBI_MEASURE_SHARE * plan->desc.expected_calls * seconds >= MBI_PROFILE_SECONDS;
+}
+
+/* Returns the device profile for a plan. Measures the GPU if the plan affords it. */
+MBI_INTERNAL const merbit_device_profile *mbi_choose_profile(const merbit_plan *plan) {
+  return mbi_choose_takes_profile(plan)
+             ? mbi_profile_take(plan->context, mbi_choose_affords_profile(plan))
+             : plan->profile;
+}
+
+/* Returns the most bytes of GPU memory that mbi_choose_profile takes to measure the GPU. */
+MBI_INTERNAL uint64_t mbi_choose_profile_bound(const merbit_plan *plan) {
+  return mbi_choose_takes_profile(plan) && mbi_choose_affords_profile(plan)
+             ? mbi_profile_bound(plan->context)
+             : 0;
 }
 
 /* Sets *forms to the forms of values that pay with the plan's method, or with any method that

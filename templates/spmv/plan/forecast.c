@@ -169,8 +169,12 @@ static merbit_status mbi_forecast_method(mbi_forecast *f, mbi_bound *bound,
     bound->scratch = one.scratch > bound->scratch ? one.scratch : bound->scratch;
   }
   mbi_nonempty_columns_bound(plan, bound);
-  bound->making += /* vectors and carries for measuring */
+  bound->making += /* vectors and carries for measuring methods */
       (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type) + bound->scratch;
+  if (plan->side == MERBIT_SIDE_CUDA && mbi_plan_vectors(plan) == 1) {
+    const uint64_t profile = mbi_choose_profile_bound(plan); /* comes before the methods */
+    bound->making = bound->making > profile ? bound->making : profile;
+  }
   return MERBIT_OK;
 }
 
