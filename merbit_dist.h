@@ -2376,7 +2376,7 @@ MERBIT_API size_t merbit_dist_describe(const merbit_dist *dist, char *text, size
     (void)merbit_plan_describe(dist->boundary_plan, boundary, sizeof boundary);
   }
   length = snprintf(
-      text, size,
+      text, text != NULL ? size : 0,
       "rank %d of %d: %" PRId64 " of %" PRId64 " rows from row %" PRId64 "; receives %" PRId64
       " elements from %d ranks, sends %" PRId64 " to %d; %" PRId64
       " nonzeros at once: %s; %" PRId64 " in %" PRId64 " %srows after the exchange: %s",

@@ -317,6 +317,7 @@ static void mistakes_of_a_single_process(void **state) {
   merbit_dist_destroy(NULL);
   assert_int_equal(merbit_dist_create(context, &good, &p.view, NULL, &dist), MERBIT_OK);
   assert_int_equal(merbit_dist_get_info(dist, NULL), MERBIT_INVALID_ARGUMENT);
+  assert_true(merbit_dist_describe(dist, NULL, sizeof sentence) > 0);
   assert_int_equal(merbit_dist_update_values(dist, NULL), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_dist_solve(dist, NULL, x, y, 0, NULL, NULL), MERBIT_INVALID_ARGUMENT);
   assert_int_equal(merbit_dist_spmv(dist, NULL, x, NULL, y, NULL), MERBIT_OK); /* still works */
