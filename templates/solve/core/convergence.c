@@ -260,6 +260,7 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
                                           const merbit_solver_result *result, char *text,
                                           size_t size) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+  const int applied = solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK;
   char broken[240] = "";
   if (mbi_gmres_ended(state) &&
       (result->stop == MERBIT_STOP_STAGNATED || result->stop == MERBIT_STOP_BREAKDOWN)) {
@@ -315,11 +316,16 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
                      solver->type == MERBIT_F32 ? "f32" : "f64");
       return;
     }
-    (void)snprintf(
-        text, size,
-        "a number overflowed or was not finite by iteration %d: look at A, b and the "
-        "first x",
-        result->iterations);
+    (void)snprintf(text, size,
+                   "a number overflowed or was not finite by iteration %d: look at A, b%s the "
+                   "first x%s%s",
+                   result->iterations, applied ? "," : " and",
+                   applied ? " and what solver_desc.apply computes" : "",
+                   result->iterations > 1 ? "; if these are finite, the method diverges, as "
+                                            "where the matrix is singular: use another method "
+                                            "or preconditioner, or for a Laplacian "
+                                            "preconditioner_desc.singular"
+                                          : "");
     return;
   }
 }

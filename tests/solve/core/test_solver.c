@@ -39,27 +39,40 @@ static void test_callback(void **state) {
   linear_free(&windy);
 }
 
+typedef struct huge_later { /* 1e200 times r, but r itself in the first `harmless` calls */
+  int harmless, calls;
+} huge_later;
+
 static int apply_huge(void *user, const void *r, void *z, int64_t n, void *stream) {
+  huge_later *h = (huge_later *)user;
+  const double factor = h->calls++ < h->harmless ? 1 : 1e200;
   int64_t i;
-  (void)user;
   (void)stream;
   for (i = 0; i < n; i++) {
-    ((double *)z)[i] = 1e200 * ((const double *)r)[i];
+    ((double *)z)[i] = factor * ((const double *)r)[i];
   }
   return 0;
 }
 
 /* p'Ap overflows, although p and A p do not: alpha would be 0, and x would not move. */
 static void test_infinite_curvature(void **state) {
-  static const dense d = {2, {1, 0, 0, 2}, {1, 2}};
+  static const dense d = {3, {1, 0, 0, 0, 2, 0, 0, 0, 4}, {1, 2, 3}};
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
-  double x[2];
+  huge_later h = {0, 0};
+  double x[3];
   solved s;
   (void)state;
   desc.preconditioner = MERBIT_PRECONDITIONER_CALLBACK;
   desc.apply = apply_huge;
+  desc.apply_user = &h;
   s = solve_dense(&d, &desc, x);
-  expect_stop(&s, MERBIT_STOP_NOT_FINITE, "a number overflowed or was not finite");
+  expect_stop(&s, MERBIT_STOP_NOT_FINITE,
+              "a number overflowed or was not finite by iteration 0: look at A, b, the first x "
+              "and what solver_desc.apply computes");
+  h.harmless = 2;
+  h.calls = 0;
+  s = solve_dense(&d, &desc, x);
+  expect_stop(&s, MERBIT_STOP_NOT_FINITE, "if these are finite, the method diverges");
 }
 
 typedef struct other_each_time { /* a diagonal that differs each time: GMRES tolerates that */
