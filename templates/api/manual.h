@@ -18,6 +18,11 @@
  * is compiled with -ffast-math or -Ofast, compile that one file with -fno-fast-math (MSVC:
  * /fp:precise), because merbit must see NaN and infinities.
  *
+ * If a shared library contains the implementation for its own use, hide it: compile that one file
+ * with -fvisibility=hidden, or define MERBIT_STATIC if no other file uses merbit. Otherwise, on
+ * Linux, the loader may lead the library's calls to the implementation in another library or in the
+ * program, whose version may differ.
+ *
  * FUNCTIONS BY TASK. A name that begins with an underscore continues the name before it: _get_info
  * stands for merbit_context_get_info.
  *

@@ -99,6 +99,7 @@ for family in gcc clang; do
       label="$language $mode"
       strict=$warnings
       case " $optimised " in *" $family:$standard:$mode "*) strict="-O2 $warnings" ;; esac
+      [ "$standard $mode" != "c99 " ] || strict="$strict -fPIC -fvisibility=hidden"
       $language $mode $strict -I"$root" -c "$work/main.c" -o "$work/main.o" || fail "$label"
       $language $mode $strict -I"$root" -c "$work/other.c" -o "$work/other.o" || fail "$label"
       $cxx $mode "$work/main.o" "$work/other.o" -o "$work/two" -lm -ldl -pthread || fail "link: $label"
@@ -121,6 +122,10 @@ for family in gcc clang; do
   foreign=$(nm -g --defined-only "$work/library.o" | awk '$3 !~ /^merbit_|^main$/ {print $3}')
   [ -z "$foreign" ] || fail "symbols outside merbit_: $foreign"
   nm -g --defined-only "$work/library.o" | grep -q ' merbit_spmv$' || fail "merbit_spmv is not exported"
+  # A shared library can keep merbit to itself.
+  $family -shared "$work/library.o" -o "$work/library.so" -lm -ldl -pthread || fail "shared library: $family"
+  visible=$(nm -D --defined-only "$work/library.so" | awk '/ merbit_/ {print $3}')
+  [ -z "$visible" ] || fail "-fvisibility=hidden leaves visible: $visible"
   exported=$(nm -g --defined-only "$work/static.o" | awk 'NF == 3 && $3 != "main" {print $3}')
   [ -z "$exported" ] || fail "MERBIT_STATIC exports: $exported"
   if $family -std=c99 -I"$root" -c "$work/late.c" -o "$work/late.o" 2>"$work/late.txt"; then
