@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import operator
 import threading
 from typing import Any, Callable, Mapping, Optional, Union
@@ -117,6 +118,8 @@ def _callback_of(M: Any, source: Source, library: Library, device: int) -> Any:
             answer = apply(library.copy(library.borrowed(r, n, source.value_type, device)))
             if numpy.ndim(answer) == 0:
                 raise bad_type(f"M returned {answer!r}; it must return z, an array like r")
+            if math.prod(numpy.shape(answer)) != n:  # NumPy would repeat a single number
+                raise bad_argument(f"M returned an array of shape {tuple(numpy.shape(answer))}; r and z have shape ({n},)")
             library.borrowed(z, n, source.value_type, device)[...] = answer
 
     return call

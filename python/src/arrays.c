@@ -209,7 +209,7 @@ static int refuse_type(PyObject *object, const char *name) {
     mpy_raise_type(
         "%s is no array, but of type %.200s, which has neither the buffer protocol nor "
         "__dlpack__ nor __cuda_array_interface__; numpy.asarray makes an array of "
-        "lists, S.toarray() of a sparse matrix S",
+        "lists and of columns of pandas, S.toarray() of a sparse matrix S",
         name, PyBytes_AsString(bytes));
   }
   Py_XDECREF(bytes);

@@ -384,7 +384,8 @@ static int check_vectors(const mpy_plan *self, const mpy_array *array, int64_t c
       (most > 1 && (outer % item != 0 || outer < least * item))) {
     mpy_raise(MERBIT_INVALID_ARGUMENT,
               "%s has strides (%lld, %lld) bytes; this product takes %s-major arrays with the "
-              "elements of a %s adjacent",
+              "elements of a %s adjacent: pass a contiguous array, for example "
+              "numpy.ascontiguousarray(x), and out in the order of x",
               name, (long long)array->strides[0], (long long)array->strides[1],
               rows ? "row" : "column", rows ? "row" : "column");
     return -1;
