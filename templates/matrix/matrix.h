@@ -154,6 +154,7 @@ MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, 
 MBI_INTERNAL void mbi_value_copy(void *to, int64_t at, const void *from, int64_t place,
                                  size_t size);
 MBI_INTERNAL int64_t mbi_row_start(const merbit_view *view, int64_t row);
+MBI_INTERNAL int mbi_value_is_padding(const merbit_view *view, int64_t k);
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task);
 MBI_INTERNAL int mbi_share_tasks(const merbit_context *context, int64_t count);
 MBI_INTERNAL int64_t mbi_row_of(const merbit_view *csr, int64_t entry);

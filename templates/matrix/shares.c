@@ -64,6 +64,27 @@ MBI_INTERNAL int64_t mbi_row_start(const merbit_view *view, int64_t row) {
   return mbi_index_at(view->row_ptr, view->offset_type, row) - view->base;
 }
 
+/* Returns whether value number `k` of a BSR view in host memory lies beyond the last row or
+ * column, where values are not part of the matrix. Returns 0 for other formats. */
+MBI_INTERNAL int mbi_value_is_padding(const merbit_view *view, int64_t k) {
+  const int height = view->block_rows, width = view->block_cols;
+  int64_t block, last, place, row, column;
+  if (view->format != MERBIT_BSR || (view->rows % height == 0 && view->cols % width == 0)) {
+    return 0;
+  }
+  block = k / (height * width);
+  place = k % (height * width);
+  row = view->block_order == MERBIT_BLOCK_ROW_MAJOR ? place / width : place % height;
+  column = view->block_order == MERBIT_BLOCK_ROW_MAJOR ? place % width : place / height;
+  if (view->rows % height != 0 && row >= view->rows % height &&
+      block >= mbi_row_start(view, view->rows / height)) {
+    return 1;
+  }
+  last = view->cols / width;
+  return view->cols % width != 0 && column >= view->cols % width &&
+         mbi_index_at(view->col_ind, view->index_type, block) - view->base == last;
+}
+
 /* Returns the first item of `task` when `tasks` divide `count` items evenly and in order. */
 MBI_INTERNAL int64_t mbi_share(int64_t count, int tasks, int task) {
   int64_t rest = count % tasks;

@@ -32,23 +32,27 @@ static const mbi_step mbi_refine_steps[] = {
 enum { MBI_REFINE_RESIDUAL_STEP = 0, MBI_REFINE_BLOCKS_STEP, MBI_REFINE_DOWN, MBI_REFINE_UP };
 
 /* Rounds values in host memory to f32, into solver->single_values. Inf and NaN stay, and end
- * the solve or the making of a preconditioner. */
+ * the solve or the making of a preconditioner. So does a value that f32 cannot represent if the
+ * blocks are in GPU memory, because the CPU cannot see there whether it is padding. */
 static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *values) {
   const double *from = (const double *)values;
-  const int64_t count = mbi_view_values(&solver->view);
+  const merbit_view *view = &solver->view;
+  const int64_t count = mbi_view_values(view);
+  const int unseen = view->format == MERBIT_BSR && view->memory == MERBIT_MEMORY_DEVICE;
   int64_t k;
   if (solver->single_values == NULL) {
     MBI_TRY(mbi_allocate_array(solver->context, count, sizeof(float), "values in f32",
                                &solver->single_values));
   }
   for (k = 0; k < count; k++) {
-    if (fabs(from[k]) > FLT_MAX && fabs(from[k]) <= DBL_MAX) {
+    ((float *)solver->single_values)[k] = (float)from[k];
+    if (fabs(from[k]) > FLT_MAX && fabs(from[k]) <= DBL_MAX && !unseen &&
+        !mbi_value_is_padding(view, k)) {
       return mbi_fail(
           solver->context, MERBIT_NOT_SUPPORTED,
           "values[%" PRId64 "] is %g, which f32 cannot represent; set %s to 0", k, from[k],
           solver->desc.refine ? "solver_desc.refine" : "preconditioner_desc.single");
     }
-    ((float *)solver->single_values)[k] = (float)from[k];
   }
   return MERBIT_OK;
 }

@@ -107,9 +107,11 @@ MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_sta
                            : made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
 }
 
-/* Returns the exponent that brings the largest of `count` values close to 1. Returns 0 if it is
- * already close to 1, if a value is not finite, or if the smallest value would be lost. */
-static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
+/* Returns the exponent that brings the largest of `count` values close to 1, except those that
+ * are padding of the blocks of `structure`. Returns 0 if it is already close to 1, if a value
+ * is not finite, or if the smallest value would be lost. */
+static int mbi_scale_exponent(const merbit_solver *solver, const merbit_view *structure,
+                              const void *values, int64_t count) {
   const int single = solver->type == MERBIT_F32;
   const int narrow = mbi_scale_narrow(solver);
   double most = 0, least = HUGE_VAL;
@@ -118,6 +120,9 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
   for (k = 0; k < count; k++) {
     const double size =
         fabs(single ? (double)((const float *)values)[k] : ((const double *)values)[k]);
+    if (mbi_value_is_padding(structure, k)) {
+      continue;
+    }
     if (!(size <= DBL_MAX)) {
       return 0;
     }
@@ -129,6 +134,26 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
   }
   exponent = -ilogb(most);
   return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
+}
+
+/* Sets *exponent to that of mbi_scale_exponent. Downloads the places of blocks that are in GPU
+ * memory. */
+static merbit_status mbi_scale_find(merbit_solver *solver, const void *values, int64_t count,
+                                    int *exponent) {
+  merbit_view structure = solver->view, copy;
+  merbit_status status = MERBIT_OK;
+  const int there = structure.format == MERBIT_BSR && structure.memory == MERBIT_MEMORY_DEVICE;
+  structure.values = NULL;
+  if (there) {
+    status = mbi_view_download(solver->context, &structure, &copy);
+  }
+  if (status == MERBIT_OK) {
+    *exponent = mbi_scale_exponent(solver, there ? &copy : &structure, values, count);
+  }
+  if (there) {
+    mbi_host_view_release(solver->context, &copy);
+  }
+  return status;
 }
 
 /* Scales values into memory of the solver and sets *scaled to it, or to NULL if no scaling is
@@ -151,7 +176,7 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
     MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
     values = solver->scaled;
   }
-  exponent = mbi_scale_exponent(solver, values, count);
+  MBI_TRY(mbi_scale_find(solver, values, count, &exponent));
   if (exponent == 0) {
     solver->scale = 0;
     return MERBIT_OK;

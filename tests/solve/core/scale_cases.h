@@ -270,4 +270,38 @@ static void test_refused_update(void **state) {
   linear_free(&l);
 }
 
+/* Padding of blocks is no part of the matrix: whatever it holds, values are scaled, and rounded
+ * to f32, as if it were not there. */
+static void test_padding(void **state) {
+  static const int32_t row_ptr[] = {0, 2, 4}, col_ind[] = {0, 1, 0, 1};
+  static const double entries[] = {4, -1, -1, 4, 0, 9, -1, 9, 0, -1, 9, 9, 4, 9, 9, 9};
+  static const double padding[] = {(double)NAN, 1e300, 1e-320};
+  static const int exponents[] = {0, 600, -550};
+  double values[16], b[3], x[3];
+  merbit_view view = merbit_bsr(3, 3, 4, 2, 2, row_ptr, col_ind, values);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  merbit_solver *solver;
+  solved s;
+  int at, k, turn;
+  (void)state;
+  for (at = 0; at < 9; at++) {
+    for (k = 0; k < 16; k++) {
+      values[k] = entries[k] == 9 ? padding[at % 3] : ldexp(entries[k], exponents[at / 3]);
+    }
+    for (k = 0; k < 3; k++) {
+      b[k] = ldexp(k == 1 ? 2 : 3, exponents[at / 3]);
+    }
+    desc.refine = at % 2;
+    assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+    for (turn = 0; turn < 2; turn++) {
+      s.status = merbit_solver_solve(solver, b, x, 0, NULL, 0, &s.result);
+      expect_stop(&s, MERBIT_STOP_CONVERGED, "");
+      assert_true(fabs(x[0] - 1) <= 1e-9 && fabs(x[1] - 1) <= 1e-9 && fabs(x[2] - 1) <= 1e-9);
+      assert_int_equal(merbit_solver_update_values(solver, values, MERBIT_MEMORY_HOST),
+                       MERBIT_OK);
+    }
+    merbit_solver_destroy(solver);
+  }
+}
+
 #endif /* TEST_SOLVE_FAR_CASES_H */

@@ -440,8 +440,9 @@ static void test_refine(void **state) {
       cmocka_unit_test(test_blocks), cmocka_unit_test(test_singular_block),                    \
       cmocka_unit_test(test_reorder), cmocka_unit_test(test_refine),                           \
       cmocka_unit_test(test_twice), cmocka_unit_test(test_far),                                \
-      cmocka_unit_test(test_too_far), cmocka_unit_test(test_scaled_message),                   \
-      cmocka_unit_test(test_rounded), cmocka_unit_test(test_refused_update),                   \
-      cmocka_unit_test(test_multiply), cmocka_unit_test(test_multiply_refusals)
+      cmocka_unit_test(test_too_far), cmocka_unit_test(test_padding),                          \
+      cmocka_unit_test(test_scaled_message), cmocka_unit_test(test_rounded),                   \
+      cmocka_unit_test(test_refused_update), cmocka_unit_test(test_multiply),                  \
+      cmocka_unit_test(test_multiply_refusals)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */
