@@ -518,6 +518,11 @@
  * and in different captured graphs. While one thread changes values or destroys an object, no other
  * thread may use it.
  *
+ * CALLBACKS. Every function that you give to merbit must return. Neither a C++ exception nor a
+ * longjmp may leave it, because merbit would not release what it holds; to stop a read or an
+ * iteration, return a nonzero number where the type's comment allows it. Such a function may call
+ * merbit, but not with the plan, solver or preconditioner for which merbit has called it.
+ *
  * FORK. In a forked child, contexts that the parent made compute with one thread and cannot use the
  * GPU; make a context in the child. Fork while no other thread is in a call. If the program is
  * built with gcc's OpenMP and the parent process has run OpenMP threads, a new context in the child
