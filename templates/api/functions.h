@@ -153,12 +153,13 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix);
  * all defaults. Duplicates are added up in the order of the file. A file with a symmetry must hold
  * one triangle, lower or upper. The matrix gets both triangles, Hermitian ones with conjugates,
  * unless read_desc.keep_half is set. Patterns stay patterns. Integers of 2^53 and more (2^24 in
- * F32) become the nearest number, and the log says so. Compressed files, for example by gzip, are
- * refused: a callback can decompress them. Fails with MERBIT_INVALID_FILE, and the sentence names
- * the line and the text at fault; with MERBIT_IO_ERROR if the file or the callback cannot be read,
- * with MERBIT_TOO_LARGE beyond read_desc.max_rows or 2^31 - 1 columns, with MERBIT_NOT_SUPPORTED
- * for a value_type of F16 or BF16 or a real one for a complex file, and with MERBIT_CANCELLED if
- * read_desc.progress says so. The format: Boisvert, Pozo, Remington, NISTIR 5935. */
+ * F32) become the nearest number, and the log says so. The field unsigned-integer, which SciPy
+ * writes, is read as integer. Compressed files, for example by gzip, are refused: a callback can
+ * decompress them. Fails with MERBIT_INVALID_FILE, and the sentence names the line and the text at
+ * fault; with MERBIT_IO_ERROR if the file or the callback cannot be read, with MERBIT_TOO_LARGE
+ * beyond read_desc.max_rows or 2^31 - 1 columns, with MERBIT_NOT_SUPPORTED for a value_type of F16
+ * or BF16 or a real one for a complex file, and with MERBIT_CANCELLED if read_desc.progress says
+ * so. The format: Boisvert, Pozo, Remington, NISTIR 5935. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);

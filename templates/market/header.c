@@ -68,7 +68,8 @@ static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_he
 MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
   static const char *const objects[] = {"matrix", NULL};
   static const char *const formats[] = {"coordinate", "array", NULL};
-  static const char *const fields[] = {"real", "integer", "pattern", "complex", NULL};
+  static const char *const fields[] = {"real",    "integer",          "pattern",
+                                       "complex", "unsigned-integer", NULL};
   static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric",
                                            "hermitian", NULL};
   const char *p = mbi_mm_match(in->next, "%%matrixmarket");
@@ -82,6 +83,9 @@ MBI_INTERNAL merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *h
   MBI_TRY(mbi_mm_choose(in, &p, "object", objects, &object));
   MBI_TRY(mbi_mm_choose(in, &p, "format", formats, &header->array));
   MBI_TRY(mbi_mm_choose(in, &p, "field", fields, &header->field));
+  if (header->field > MBI_MM_COMPLEX) { /* SciPy writes 64-bit unsigned integers so */
+    header->field = MBI_MM_INTEGER;
+  }
   MBI_TRY(mbi_mm_choose(in, &p, "symmetry", symmetries, &header->symmetry));
   p = mbi_mm_skip_blanks(p);
   if (*p != '\n') {

@@ -19,7 +19,7 @@ NUMBER = re.compile(rb"([+-]?)(\d+\.?\d*|\.\d+)(?:[eEdD]([+-]?\d+))?\Z")
 WHOLE = re.compile(rb"\+?(\d+)\Z")
 SPECIAL = re.compile(rb"([+-]?)(nan|inf|infinity)\Z", re.I)
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
-FIELDS = (b"real", b"integer", b"pattern", b"complex")
+FIELDS = (b"real", b"integer", b"pattern", b"complex", b"unsigned-integer")
 SYMMETRIES = (b"general", b"symmetric", b"skew-symmetric", b"hermitian")
 SHORTEST = {"array": 2, "pattern": 4, "values": 6}  # bytes of "1\n", "1 1\n" and "1 1 1\n"
 
@@ -122,7 +122,7 @@ def value_of(token, field, form):
     special = SPECIAL.match(token)
     if special:
         return to_bits(float(special.group(0)), form)
-    if not NUMBER.match(token) or (field == b"integer" and not re.match(rb"[+-]?\d+\Z", token)):
+    if not NUMBER.match(token) or (field in (b"integer", b"unsigned-integer") and not re.match(rb"[+-]?\d+\Z", token)):
         return None
     return round_decimal(token, form)
 

@@ -52,6 +52,8 @@ CASES = [
     ("unknown_object", b"%%MatrixMarket vector coordinate real general\n1 1 0\n", Bad(1, 'the object is "vector"')),
     ("unknown_format", B + b"dense real general\n1 1\n1\n", Bad(1, 'the format is "dense"')),
     ("unknown_field", B + b"coordinate double general\n1 1 0\n", Bad(1, 'the field is "double"')),
+    ("unsigned", B + b"coordinate unsigned-integer general\n1 1 1\n1 1 2\n", value(2)),
+    ("unsigned_fraction", B + b"coordinate unsigned-integer general\n1 1 1\n1 1 2.5\n", Bad(3, "not an integer")),
     ("unknown_symmetry", B + b"coordinate real diagonal\n1 1 0\n", Bad(1, 'the symmetry is "diagonal"')),
     ("complex", B + b"coordinate complex general\n1 1 1\n1 1 1 0\n", Bad(1, "complex", "NOT_SUPPORTED")),
     ("complex_and_wrong", B + b"coordinate complex genral\n1 1 0\n", Bad(1, 'the symmetry is "genral"')),
