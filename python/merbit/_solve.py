@@ -15,7 +15,7 @@ from . import _core
 from ._context import Context
 from ._errors import bad_argument, bad_type, check_name, check_sizes, not_supported
 from ._libraries import F32, F64, HOST, NAMES, NUMPY, Library, library_of, refuse_gradient
-from ._matrix import MOST_VECTORS, Source
+from ._plans import MOST_VECTORS, Source
 from ._precondition import KINDS, Preconditioner, matrix_of, near_nullspace_of
 
 STOPS = ("converged", "cap", "cancelled", "not_finite", "stagnated", "breakdown")

@@ -10,7 +10,7 @@ import types
 import pytest
 
 import merbit
-from merbit import _libraries, _matrix, _nvrtc, _solve, _sources
+from merbit import _libraries, _nvrtc, _plans, _solve, _sources
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "python"
@@ -31,8 +31,8 @@ def test_lists_are_those_of_the_header():
 
     methods = enumeration("METHOD")
     del methods["many"]  # chosen by AUTO for several vectors, not for one
-    assert _matrix.METHODS == methods
-    assert _matrix.SEMIRINGS == enumeration("SEMIRING")
+    assert _plans.METHODS == methods
+    assert _plans.SEMIRINGS == enumeration("SEMIRING")
     assert _context_sides() == enumeration("SIDE")
     assert {name or "none": value for name, value in _sources.SYMMETRIES.items()} == enumeration("SYMMETRY")
     assert {name: value for value, name in enumerate(_solve.STOPS)} == enumeration("STOP")
