@@ -18,8 +18,19 @@ static const char *const bench_precondition_usual[] = {
 
 /* ---- Runs -------------------------------------------------------------------------------- */
 
-static const char *const bench_preconditioner_names[] = {
-    "none", "jacobi", "block-jacobi", "", "chebyshev", "fsai", "amg", "amg-single"};
+static const struct {
+  const char *name;
+  merbit_preconditioner_kind kind;
+  int single;
+} bench_preconditioner_list[] = {{"none", MERBIT_PRECONDITIONER_NONE, 0},
+                                 {"jacobi", MERBIT_PRECONDITIONER_JACOBI, 0},
+                                 {"block-jacobi", MERBIT_PRECONDITIONER_BLOCK_JACOBI, 0},
+                                 {"chebyshev", MERBIT_PRECONDITIONER_CHEBYSHEV, 0},
+                                 {"fsai", MERBIT_PRECONDITIONER_FSAI, 0},
+                                 {"amg", MERBIT_PRECONDITIONER_AMG, 0},
+                                 {"amg-single", MERBIT_PRECONDITIONER_AMG, 1}};
+#define BENCH_PRECONDITIONERS                                                                  \
+  ((int)(sizeof bench_preconditioner_list / sizeof bench_preconditioner_list[0]))
 static const struct {
   const char *name;
   merbit_solver_method method;
@@ -111,10 +122,10 @@ static void bench_precondition_near(const double *near, merbit_preconditioner_de
 /* Solves once, then updates the solver with the same values. Returns 0 if either failed. */
 static int bench_precondition_run(merbit_context *context, const bench_options *o,
                                   const bench_equations *e, const double *near,
-                                  merbit_solver_method method, int kind,
+                                  merbit_solver_method method, int listed,
                                   bench_precondition_seconds *seconds,
                                   merbit_solver_result *result, char *about, size_t size) {
-  const int amg = kind >= MERBIT_PRECONDITIONER_AMG;
+  const merbit_preconditioner_kind kind = bench_preconditioner_list[listed].kind;
   merbit_preconditioner_desc options;
   merbit_solver_desc desc;
   merbit_solver *solver = NULL;
@@ -126,11 +137,10 @@ static int bench_precondition_run(merbit_context *context, const bench_options *
   desc.method = method;
   desc.tolerance = bench_precondition_tolerance(o);
   desc.max_iterations = bench_precondition_cap(o);
-  desc.preconditioner =
-      (merbit_preconditioner_kind)(amg ? MERBIT_PRECONDITIONER_AMG : (unsigned)kind);
-  desc.precondition = kind > MERBIT_PRECONDITIONER_NONE ? &options : NULL;
-  options.single = kind > MERBIT_PRECONDITIONER_AMG;
-  if (amg) {
+  desc.preconditioner = kind;
+  desc.precondition = kind != MERBIT_PRECONDITIONER_NONE ? &options : NULL;
+  options.single = bench_preconditioner_list[listed].single;
+  if (kind == MERBIT_PRECONDITIONER_AMG) {
     bench_precondition_near(near, &options);
   }
   status = merbit_solver_create(context, &e->view, &desc, &solver);
@@ -310,7 +320,7 @@ static void bench_precondition_report(const bench_matrix *a, const char *solver,
 static int bench_precondition_system(merbit_context *context, int cuda, const bench_options *o,
                                      const bench_matrix *a, const double *near, int solver,
                                      bench_precondition_rival *rival, bench_json *json) {
-  const int kinds = (int)(sizeof bench_preconditioner_names / sizeof(char *));
+  const int kinds = BENCH_PRECONDITIONERS;
   const char *solver_name = bench_preconditioned[solver].name;
   double *answer = (double *)bench_random_vector(a->rows, 0, bench_key(1, 20));
   double *b = (double *)bench_allocate(a->rows, sizeof *b);
@@ -325,13 +335,13 @@ static int bench_precondition_system(merbit_context *context, int cuda, const be
                "solve s", "total s", "update s", "processor s", "||b - A x|| / ||b||");
   for (kind = 0; kind < kinds + (rival != NULL); kind++) {
     const char *name =
-        kind < kinds ? bench_preconditioner_names[kind] : BENCH_PRECONDITION_RIVAL;
+        kind < kinds ? bench_preconditioner_list[kind].name : BENCH_PRECONDITION_RIVAL;
     bench_precondition_seconds seconds[BENCH_MOST_ROUNDS];
     double residual;
     merbit_solver_result result;
     char about[MERBIT_MESSAGE_SIZE] = "";
     int good = 1;
-    if (name[0] == '\0' || (kind < kinds && !bench_chosen(o->preconditioner, name))) {
+    if (kind < kinds && !bench_chosen(o->preconditioner, name)) {
       continue;
     }
     memset(&result, 0, sizeof result);
