@@ -112,9 +112,91 @@ MBI_NOINLINE MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *pl
   return MERBIT_OK;
 }
 
-/* Appends to a plan's description that the plan transposes. */
+/* ---- The description: what multiplies, and what else the plan does ------------------------ */
+
+/* Writes how a plan on CUDA multiplies. */
+static int mbi_describe_cuda(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_program_times *times = &plan->times;
+  char part[256];
+  (void)plan->cuda->describe(plan, part, sizeof part);
+  return snprintf(
+      text, size,
+      "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
+      " nonzeros; %s; %s; cubins %s in %.1f ms; %.3g MB per product%s",
+      plan->row->name, plan->context->device.name,
+      plan->desc.method != MERBIT_METHOD_AUTO ? "requested"
+      : plan->why[0] != '\0'                  ? plan->why
+                                              : "for the library's own iterations",
+      mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
+      mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part, mbi_value_name(plan),
+      times->compile > 0 ? "compiled" : "from the cache",
+      1e3 * (times->compile > 0 ? times->compile : times->load),
+      1e-6 * (double)mbi_plan_product_bytes(plan),
+      plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
+}
+
+/* Writes how a plan on the CPU multiplies. */
+static int mbi_describe_cpu(const merbit_plan *plan, char *text, size_t size) {
+  const int one = (plan->row->takes & MBI_SEQUENTIAL) != 0;
+  const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
+  if (plan->cpu->describe != NULL) {
+    return plan->cpu->describe(plan, mbi_plan_product_bytes(plan), text, size);
+  }
+  return snprintf(text, size,
+                  "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
+                  " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
+                  plan->row->name,
+                  plan->desc.method != MERBIT_METHOD_AUTO ? "requested"
+                  : plan->why[0] != '\0'                  ? plan->why
+                                                          : "default for symmetric storage",
+                  mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
+                  plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
+                  !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+                  1e-6 * (double)mbi_plan_product_bytes(plan),
+                  plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
+                  : one ? "; runner-up merge"
+                        : "; runner-up reference",
+                  reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+}
+
+static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_epilogue *e = plan->epilogue;
+  return !mbi_plan_has_epilogue(plan)
+             ? 0
+             : snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s",
+                        e->given.vectors, e->given.vectors == 1 ? "" : "s", e->given.scalars,
+                        e->given.scalars == 1 ? "" : "s");
+}
+
+/* Writes that the matrix is given by one triangle. */
+static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
+  const mbi_symmetric *s = &plan->symmetric;
+  return !mbi_plan_is_symmetric(plan)
+             ? 0
+             : snprintf(text, size,
+                        "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
+                        mbi_symmetry_name(s->view.symmetry), s->view.nnz,
+                        s->upper ? "upper" : "lower",
+                        !s->direct                ? "expanded"
+                        : s->full.row_ptr == NULL ? "checked"
+                                                  : "copied in row order",
+                        1e3 * s->seconds);
+}
+
+/* Writes the number of vectors and their order. */
+static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
+  return mbi_plan_vectors(plan) == 1
+             ? 0
+             : snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
+                        plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
+}
+
+/* Writes that the plan transposes. */
 static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
   const merbit_view *given = &plan->given;
+  if (!mbi_plan_transposes(plan)) {
+    return 0;
+  }
   if (given->format == MERBIT_COO) {
     return snprintf(text, size,
                     "; transposed from %" PRId64 " x %" PRId64 " by swapping indices",
@@ -126,104 +208,39 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
                   1e3 * plan->transpose.seconds);
 }
 
-/* Appends to a plan's description how the matrix was reordered. */
+static int mbi_describe_numa(const merbit_plan *plan, char *text, size_t size) {
+  return plan->desc.numa && plan->side == MERBIT_SIDE_CPU ? mbi_numa_describe(plan, text, size)
+                                                          : 0;
+}
+
+/* Writes how the matrix was reordered. */
 static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
-  return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
-                  mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
-                  plan->reorder.bandwidth_before, plan->reorder.bandwidth);
+  return !mbi_plan_reorders(plan)
+             ? 0
+             : snprintf(text, size,
+                        "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
+                        mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
+                        plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
-/* Appends to a plan's description that the matrix is given by one triangle. */
-static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_symmetric *s = &plan->symmetric;
-  return snprintf(
-      text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
-      mbi_symmetry_name(s->view.symmetry), s->view.nnz, s->upper ? "upper" : "lower",
-      !s->direct                ? "expanded"
-      : s->full.row_ptr == NULL ? "checked"
-                                : "copied in row order",
-      1e3 * s->seconds);
-}
-
-/* Appends to a plan's description the number of vectors and their order. */
-static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
-  return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
-                  plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
-}
-
-static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
-  const mbi_epilogue *e = plan->epilogue;
-  return snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s", e->given.vectors,
-                  e->given.vectors == 1 ? "" : "s", e->given.scalars,
-                  e->given.scalars == 1 ? "" : "s");
+/* Returns the length of the description, which may exceed `size`. */
+static int mbi_describe_plan(const merbit_plan *plan, char *text, size_t size) {
+  static int (*const more[])(const merbit_plan *, char *, size_t) = {
+      mbi_describe_epilogue,  mbi_describe_symmetric, mbi_describe_vectors,
+      mbi_describe_transpose, mbi_describe_numa,      mbi_describe_order};
+  int length = plan->side == MERBIT_SIDE_CUDA ? mbi_describe_cuda(plan, text, size)
+                                              : mbi_describe_cpu(plan, text, size);
+  size_t i;
+  for (i = 0; i < sizeof more / sizeof more[0] && length > 0 && (size_t)length < size; i++) {
+    length += more[i](plan, text + length, size - (size_t)length);
+  }
+  return length;
 }
 
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
   char line[1024];
-  int length;
-  if (plan == NULL) {
-    length = snprintf(line, sizeof line, "no plan");
-  } else if (plan->side == MERBIT_SIDE_CUDA) {
-    const mbi_program_times *times = &plan->times;
-    char part[256];
-    (void)plan->cuda->describe(plan, part, sizeof part);
-    length = snprintf(
-        line, sizeof line,
-        "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
-        " nonzeros; %s; %s; cubins %s in %.1f ms; %.3g MB per product%s",
-        plan->row->name, plan->context->device.name,
-        plan->desc.method != MERBIT_METHOD_AUTO ? "requested"
-        : plan->why[0] != '\0'                  ? plan->why
-                                                : "for the library's own iterations",
-        mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
-        mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
-        mbi_value_name(plan), times->compile > 0 ? "compiled" : "from the cache",
-        1e3 * (times->compile > 0 ? times->compile : times->load),
-        1e-6 * (double)mbi_plan_product_bytes(plan),
-        plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
-  } else if (plan->cpu->describe != NULL) {
-    length = plan->cpu->describe(plan, mbi_plan_product_bytes(plan), line, sizeof line);
-  } else {
-    const int one = (plan->row->takes & MBI_SEQUENTIAL) != 0;
-    const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
-    length = snprintf(line, sizeof line,
-                      "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
-                      " nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s",
-                      plan->row->name,
-                      plan->desc.method != MERBIT_METHOD_AUTO ? "requested"
-                      : plan->why[0] != '\0'                  ? plan->why
-                                                              : "default for symmetric storage",
-                      mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
-                      plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
-                      !one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-                      1e-6 * (double)mbi_plan_product_bytes(plan),
-                      plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
-                      : one ? "; runner-up merge"
-                            : "; runner-up reference",
-                      reason[0] != '\0' ? "; not on CUDA: " : "", reason);
-  }
-  if (plan != NULL && mbi_plan_has_epilogue(plan) && length > 0 &&
-      (size_t)length < sizeof line) {
-    length += mbi_describe_epilogue(plan, line + length, sizeof line - (size_t)length);
-  }
-  if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 &&
-      (size_t)length < sizeof line) {
-    length += mbi_describe_symmetric(plan, line + length, sizeof line - (size_t)length);
-  }
-  if (plan != NULL && mbi_plan_vectors(plan) > 1 && length > 0 &&
-      (size_t)length < sizeof line) {
-    length += mbi_describe_vectors(plan, line + length, sizeof line - (size_t)length);
-  }
-  if (plan != NULL && mbi_plan_transposes(plan) && length > 0 && (size_t)length < sizeof line) {
-    length += mbi_describe_transpose(plan, line + length, sizeof line - (size_t)length);
-  }
-  if (plan != NULL && plan->desc.numa && plan->side == MERBIT_SIDE_CPU && length > 0 &&
-      (size_t)length < sizeof line) {
-    length += mbi_numa_describe(plan, line + length, sizeof line - (size_t)length);
-  }
-  if (plan != NULL && mbi_plan_reorders(plan) && length > 0 && (size_t)length < sizeof line) {
-    length += mbi_describe_order(plan, line + length, sizeof line - (size_t)length);
-  }
+  const int length = plan == NULL ? snprintf(line, sizeof line, "no plan")
+                                  : mbi_describe_plan(plan, line, sizeof line);
   if (text != NULL && size > 0) {
     (void)snprintf(text, size, "%s", line);
   }
