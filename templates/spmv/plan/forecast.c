@@ -13,8 +13,9 @@
 #define MBI_FORECAST_ROUNDING 16384 /* bytes of minor arrays and of gaps between arrays */
 
 typedef struct mbi_forecast {
-  merbit_plan plan;         /* csr: the sizes of op(A), with both triangles */
-  double state[64];         /* plan.state for a method that has a bound */
+  merbit_plan plan; /* csr: the sizes of op(A), with both triangles */
+  /* plan.state for a method that has a bound */
+  double state[MBI_STATE_MOST / sizeof(double)];
   uint64_t value;           /* bytes of a stored value */
   uint64_t matrix, places;  /* bytes of op(A) as a CSR, and of the map of its values */
   int turned, turns_on_gpu; /* op(A) is transposed, unless the view is a COO */

@@ -188,10 +188,12 @@ typedef struct mbi_bound {
   uint64_t kept, making, scratch;
 } mbi_bound;
 
+#define MBI_STATE_MOST 512 /* the most bytes of plan->state */
+
 /* The functions of a method on CUDA. A function may be NULL only if its comment says so. The
  * CUDA context is current in create, destroy, multiply and refresh. */
 typedef struct mbi_cuda_method {
-  size_t state_bytes; /* size of plan->state, which is zero before `create` */
+  size_t state_bytes; /* of plan->state, which is zero before `create`; 1 to MBI_STATE_MOST */
   /* Builds the method's form of plan->device, and sets plan->program and plan->stream_bytes. On
    * failure the caller runs `destroy`. */
   merbit_status (*create)(merbit_plan *plan);

@@ -130,7 +130,8 @@ static void sigma_and_omega(void **state) {
              "nothing to tune; leave it NULL");
 }
 
-/* Each method's names fit in a plan, and the first two are set from a test's table. */
+/* Each method's names and state fit in a plan, and the first two names are set from a test's
+ * table. */
 static void names_of_all_methods(void **state) {
   const mbi_method *row;
   size_t i;
@@ -141,6 +142,8 @@ static void names_of_all_methods(void **state) {
     int count = knobs != NULL;
     merbit_plan_desc desc;
     merbit_plan plan;
+    assert_true(row->cuda == NULL ||
+                (row->cuda->state_bytes > 0 && row->cuda->state_bytes <= MBI_STATE_MOST));
     if (knobs == NULL) {
       continue;
     }
