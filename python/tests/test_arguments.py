@@ -117,7 +117,7 @@ BAD_MATRICES = {
     "dense": (numpy.eye(3), None, TypeError, "dense"),
     "text": ("abc", None, TypeError, "no matrix that merbit knows"),
     "DIA": (scipy.sparse.eye_array(3), None, TypeError, "tocsr"),
-    "no shape": ((VALUES, COLUMNS, POINTERS), None, ValueError, "shape"),
+    "no shape": ((VALUES, COLUMNS, POINTERS), None, ValueError, "arrays need a shape"),
     "bad shape": ((VALUES, COLUMNS, POINTERS), 3, ValueError, "shape is 3"),
     "text as shape": ((VALUES, COLUMNS, POINTERS), "33", ValueError, "shape is '33'"),
     "half a row": ((VALUES, COLUMNS, POINTERS), (3.5, 3), ValueError, r"shape is \(3.5, 3\)"),
@@ -208,6 +208,31 @@ def test_options(A):
         A.epilogue(sums=("ax", "ax", "ax"))
     with pytest.raises(ValueError, match="side is 'gpu'"):
         merbit.Context("gpu")
+    for options in {"base": 1}, {"dtype": "float64"}:
+        with pytest.raises(merbit.ArgumentError, match="for matrices given as a tuple"):
+            merbit.csr(scipy.sparse.eye_array(3, format="csr"), **options)
+
+
+def test_calls_of_epilogues():
+    A = merbit.csr((VALUES, COLUMNS, POINTERS), SHAPE, context=merbit.Context("cpu"))
+    residual, x = A.epilogue("v0 - ax", "y * y", vectors=1), numpy.ones(3)
+    for arguments, scalars, words in (
+        ((x,), (), "0 vectors and 0 scalars; this epilogue takes 1 and 0"),
+        ((x, x, x), (), "2 vectors"),
+        ((x, x), (1.0,), "1 scalars"),
+    ):
+        with pytest.raises(merbit.ArgumentError, match=words):
+            residual(*arguments, scalars=scalars)
+    with pytest.raises(merbit.ArgumentTypeError, match="x is of type list; an epilogue takes arrays"):
+        residual([1.0, 1.0, 1.0], x)
+
+
+def test_preconditioner_of_a_pattern():
+    diagonal = numpy.arange(3), numpy.arange(4)
+    pattern = merbit.csr((None, *diagonal), SHAPE, context=merbit.Context("cpu"))
+    M = merbit.Preconditioner(pattern, "jacobi")
+    with pytest.raises(merbit.ArgumentError, match="no values to replace"):
+        M.update(numpy.ones(3))
 
 
 def test_cubins_of_no_gpu(tmp_path):

@@ -156,6 +156,7 @@ def test_wrong_arguments():
         (lambda: merbit.cg(A, b, x0=b.astype(complex)), ValueError, "type complex128"),
         (lambda: merbit.cg(A, b, x0=1.0), TypeError, "x0 is of type float"),
         (lambda: merbit.cg(A, b, x0=list(b)), TypeError, "x0 is of type list"),
+        (lambda: merbit.eigsh(A, -1), ValueError, "k is -1"),
         (lambda: merbit.eigsh(A, 0), ValueError, "k is 0"),
         (lambda: merbit.eigsh(A, 33), ValueError, "k is 33"),
         (lambda: merbit.eigsh(A, seed=-1), ValueError, "seed is -1"),
