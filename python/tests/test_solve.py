@@ -506,7 +506,15 @@ def test_solve_within_a_solve(random):
     numpy.testing.assert_allclose(laplacian(60) @ x, b, rtol=1e-6, atol=1e-6)
 
 
-def test_interrupt():
+@pytest.fixture
+def interruptible():
+    """Lets SIGINT raise KeyboardInterrupt: in a shell's background job, Python ignores it."""
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, handler)
+
+
+def test_interrupt(interruptible):
     """Ctrl-C ends a solve at once, and leaves the matrix unchanged."""
     n = 500000
     A, b = merbit.csr(laplacian(n, 0.0), context=merbit.Context("cpu")), numpy.ones(n)  # a GPU may finish too early
