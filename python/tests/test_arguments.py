@@ -97,6 +97,9 @@ def test_out(A):
         (numpy.ones(6)[::2], ValueError, "gaps"),
         (x, ValueError, "overlap"),
         (numpy.ones((3, 1, 1, 1)), ValueError, "out has 4"),
+        (numpy.ones((3, 2)), ValueError, r"out has shape \(3, 2\)"),
+        (interface(), ValueError, "out is in GPU memory; this product takes arrays in host memory"),
+        (interface(data=(4096, True)), ValueError, "read-only"),
         ([1, 2, 3], TypeError, "out is no array"),
     ):
         with pytest.raises(kind, match=words):

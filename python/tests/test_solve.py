@@ -532,6 +532,15 @@ def test_interrupt(interruptible):
     assert merbit.cg(A, b, max_iterations=5)[1].stop == "cap"
 
 
+def test_update_during_a_solve():
+    S = laplacian(30)
+    A, b = merbit.csr(S), numpy.ones(30)
+    with pytest.raises(merbit.ArgumentError, match="in a call already"):
+        merbit.cg(A, b, progress=lambda *numbers: A.update(2 * S.data))
+    x, info = merbit.cg(A, b)
+    assert info.converged and abs(S @ x - b).max() < 1e-8
+
+
 def test_tqdm(random):
     tqdm = pytest.importorskip("tqdm", reason="tqdm is not installed")
     with tqdm.tqdm(disable=False, file=open("/dev/null", "w")) as bar:
