@@ -159,22 +159,6 @@ static int bench_run_gpu(merbit_context *context, const bench_options *o,
   return sum.wrong + !good;
 }
 
-/* Returns the command line as one string. */
-static char *bench_command(int argc, char **argv) {
-  size_t length = 1;
-  char *text;
-  int i;
-  for (i = 0; i < argc; i++) {
-    length += strlen(argv[i]) + 1;
-  }
-  text = (char *)bench_allocate((int64_t)length, 1);
-  text[0] = '\0';
-  for (i = 0; i < argc; i++) {
-    (void)strcat(strcat(text, i > 0 ? " " : ""), argv[i]);
-  }
-  return text;
-}
-
 /* Returns 0 if all of merbit's results were correct, 1 if one was wrong or something failed. */
 int main(int argc, char **argv) {
   merbit_context_desc desc;

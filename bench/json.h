@@ -101,4 +101,20 @@ static void bench_json_end(bench_json *json) {
   }
 }
 
+/* Returns the command line as one string, which the caller frees. */
+BENCH_UNUSED static char *bench_command(int argc, char **argv) {
+  size_t length = 1;
+  char *text;
+  int i;
+  for (i = 0; i < argc; i++) {
+    length += strlen(argv[i]) + 1;
+  }
+  text = (char *)bench_allocate((int64_t)length, 1);
+  text[0] = '\0';
+  for (i = 0; i < argc; i++) {
+    (void)strcat(strcat(text, i > 0 ? " " : ""), argv[i]);
+  }
+  return text;
+}
+
 #endif

@@ -50,21 +50,6 @@ static void bench_work(crew *c, void *argument) {
   bed_close(&b);
 }
 
-static char *bench_command(int argc, char **argv) {
-  size_t length = 1;
-  char *text;
-  int i;
-  for (i = 0; i < argc; i++) {
-    length += strlen(argv[i]) + 1;
-  }
-  text = (char *)bench_allocate((int64_t)length, 1);
-  text[0] = '\0';
-  for (i = 0; i < argc; i++) {
-    (void)strcat(strcat(text, i > 0 ? " " : ""), argv[i]);
-  }
-  return text;
-}
-
 /* Returns 0 if every rank ended well and every product was right. */
 int main(int argc, char **argv) {
   char *command = bench_command(argc, argv);
