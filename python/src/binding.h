@@ -115,8 +115,26 @@ int mpy_objects_init(PyObject *module);
 int mpy_add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type);
 /* Frees the memory of an object of a type made from a spec. */
 void mpy_free(PyObject *self);
+/* Returns the type of a view's values. */
+merbit_type mpy_value_type(const merbit_view *view);
+/* Borrows `vectors` vectors, one after the other: view.rows adjacent elements each, of the
+ * matrix's type, on `device`. vectors 0: the array has one dimension. Returns 0 or -1. */
+int mpy_lend_vectors(const merbit_view *view, int device, PyObject *object, const char *name,
+                     int writable, int64_t vectors, mpy_array *array);
 /* Returns a dictionary of a merbit_plan_info. */
 PyObject *mpy_plan_info(const merbit_plan_info *info);
+
+/* ---- precondition.c ---------------------------------------------------------------------- */
+
+typedef struct mpy_preconditioner {
+  PyObject_HEAD merbit_preconditioner *preconditioner;
+  mpy_context *context;
+  mpy_view *view;
+  merbit_buffer *staged_r, *staged_z; /* on the GPU, for host vectors; NULL before them */
+} mpy_preconditioner;
+
+extern PyTypeObject *mpy_preconditioner_type;
+int mpy_precondition_init(PyObject *module);
 
 /* ---- plan.c, solve.c --------------------------------------------------------------------- */
 

@@ -116,17 +116,16 @@ static PyObject *context_info(PyObject *object, PyObject *none) {
   if (status != MERBIT_OK) {
     return mpy_raise_last(((mpy_context *)object)->context, status);
   }
-  return Py_BuildValue("{s:s,s:N,s:N,s:N,s:N,s:N,s:i,s:i,s:i,s:i,s:L,s:L,s:L,s:N}", "side",
-                       info.side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "device",
-                       mpy_text(info.device), "reason", mpy_text(info.reason), "nvrtc",
-                       PyUnicode_DecodeFSDefault(info.nvrtc), "cache_dir",
-                       PyUnicode_DecodeFSDefault(info.cache_dir), "cache_off_reason",
-                       mpy_text(info.cache_off_reason), "threads", info.threads,
-                       "compute_capability", info.compute_capability, "driver_version",
-                       info.driver_version, "nvrtc_version", info.nvrtc_version, "cache_hits",
-                       (long long)info.cache_hits, "cache_misses", (long long)info.cache_misses,
-                       "cache_errors", (long long)info.cache_errors, "profile",
-                       context_profile(&info.profile));
+  return Py_BuildValue(
+      "{s:s,s:N,s:N,s:N,s:N,s:N,s:i,s:i,s:i,s:i,s:L,s:L,s:L,s:N}", "side",
+      info.side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "device", mpy_text(info.device), "reason",
+      mpy_text(info.reason), "nvrtc", PyUnicode_DecodeFSDefault(info.nvrtc), "cache_dir",
+      PyUnicode_DecodeFSDefault(info.cache_dir), "cache_off_reason",
+      mpy_text(info.cache_off_reason), "threads", info.threads, "compute_capability",
+      info.compute_capability, "driver_version", info.driver_version, "nvrtc_version",
+      info.nvrtc_version, "cache_hits", (long long)info.cache_hits, "cache_misses",
+      (long long)info.cache_misses, "cache_errors", (long long)info.cache_errors, "profile",
+      context_profile(&info.profile));
 }
 
 static PyObject *context_export(PyObject *object, PyObject *arguments) {
@@ -399,13 +398,46 @@ static PyObject *view_get(PyObject *object, void *closure) {
   }
 }
 
+/* ---- Vectors for the matrix of a view ----------------------------------------------------- */
+
+merbit_type mpy_value_type(const merbit_view *view) {
+  return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
+}
+
+int mpy_lend_vectors(const merbit_view *view, int device, PyObject *object, const char *name,
+                     int writable, int64_t vectors, mpy_array *array) {
+  const merbit_type type = mpy_value_type(view);
+  char first[32], second[32];
+  if (mpy_lend(object, name, writable, array) != 0) {
+    return -1;
+  }
+  if (mpy_merbit_type(array->type) != type) {
+    mpy_raise_type("%s has type %s; the matrix has %s: convert it with astype or .to", name,
+                   mpy_type_name(array->type), mpy_merbit_type_name(type));
+    return -1;
+  }
+  if (!mpy_is_on(array, device)) {
+    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s is %s; vectors %s are needed", name,
+              mpy_place(array->device, first), mpy_place(device, second));
+    return -1;
+  }
+  if (mpy_count(array) != view->rows * (vectors > 0 ? vectors : 1) || !mpy_contiguous(array) ||
+      (vectors > 0 && (array->ndim != 2 || array->shape[0] != vectors))) {
+    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s has %lld elements%s; %lld adjacent ones are needed",
+              name, (long long)mpy_count(array), mpy_contiguous(array) ? "" : " with gaps",
+              (long long)(view->rows * (vectors > 0 ? vectors : 1)));
+    return -1;
+  }
+  return 0;
+}
+
 /* ---- Plan info, init --------------------------------------------------------------------- */
 
 PyObject *mpy_plan_info(const merbit_plan_info *info) {
   return Py_BuildValue(
-      "{s:s,s:i,s:i,s:i,s:i,s:i,s:L,s:L,s:L,s:N,s:d,s:d,s:d,s:d,s:d,s:d,s:L,s:L,s:i,s:L}", "side",
-      info->side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "method", (int)info->method, "sigma",
-      info->sigma, "omega", info->omega, "block_threads", info->block_threads,
+      "{s:s,s:i,s:i,s:i,s:i,s:i,s:L,s:L,s:L,s:N,s:d,s:d,s:d,s:d,s:d,s:d,s:L,s:L,s:i,s:L}",
+      "side", info->side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "method", (int)info->method,
+      "sigma", info->sigma, "omega", info->omega, "block_threads", info->block_threads,
       "descriptor_bits", info->descriptor_bits, "tiles", (long long)info->tiles,
       "bytes_per_product", (long long)info->bytes_per_product, "device_bytes",
       (long long)info->device_bytes, "cubin_from_cache",

@@ -1,4 +1,4 @@
-/* Preconditioners, solvers of A x = b, PageRank and eigenpairs, with callbacks into Python. */
+/* Solvers of A x = b, PageRank and eigenpairs, with callbacks into Python. */
 #include "binding.h"
 
 /* The state that the callbacks of one call share. */
@@ -73,39 +73,6 @@ static PyObject *or_null(PyObject *object) {
   return object == Py_None ? NULL : object;
 }
 
-static merbit_type value_type_of(const merbit_view *view) {
-  return view->value_type == MERBIT_TYPE_DEFAULT ? MERBIT_F64 : view->value_type;
-}
-
-/* Borrows `vectors` vectors, one after the other: view.rows adjacent elements each, of the
- * matrix's type, on `device`. vectors 0: the array has one dimension. */
-static int lend_vectors(const merbit_view *view, int device, PyObject *object, const char *name,
-                        int writable, int64_t vectors, mpy_array *array) {
-  const merbit_type type = value_type_of(view);
-  char first[32], second[32];
-  if (mpy_lend(object, name, writable, array) != 0) {
-    return -1;
-  }
-  if (mpy_merbit_type(array->type) != type) {
-    mpy_raise_type("%s has type %s; the matrix has %s: convert it with astype or .to", name,
-                   mpy_type_name(array->type), mpy_merbit_type_name(type));
-    return -1;
-  }
-  if (!mpy_is_on(array, device)) {
-    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s is %s; vectors %s are needed", name,
-              mpy_place(array->device, first), mpy_place(device, second));
-    return -1;
-  }
-  if (mpy_count(array) != view->rows * (vectors > 0 ? vectors : 1) || !mpy_contiguous(array) ||
-      (vectors > 0 && (array->ndim != 2 || array->shape[0] != vectors))) {
-    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s has %lld elements%s; %lld adjacent ones are needed",
-              name, (long long)mpy_count(array), mpy_contiguous(array) ? "" : " with gaps",
-              (long long)(view->rows * (vectors > 0 ? vectors : 1)));
-    return -1;
-  }
-  return 0;
-}
-
 /* Borrows a contiguous host array of `count` elements of `type`; None leaves it empty. */
 static int lend_host(PyObject *object, const char *name, int writable, merbit_type type,
                      int64_t count, mpy_array *array) {
@@ -132,211 +99,6 @@ static int lend_host(PyObject *object, const char *name, int writable, merbit_ty
   return 0;
 }
 
-/* ---- Preconditioner ---------------------------------------------------------------------- */
-
-typedef struct mpy_preconditioner {
-  PyObject_HEAD merbit_preconditioner *preconditioner;
-  mpy_context *context;
-  mpy_view *view;
-  merbit_buffer *staged_r, *staged_z; /* on the GPU, for host vectors; NULL before them */
-} mpy_preconditioner;
-
-static PyTypeObject *preconditioner_type;
-
-static PyObject *preconditioner_new(PyTypeObject *type, PyObject *arguments,
-                                    PyObject *keywords) {
-  static char *names[] = {"context",        "view",   "kind",     "block_size",    "degree",
-                          "near_nullspace", "single", "singular", "deterministic", NULL};
-  PyObject *context, *view, *near_object = Py_None;
-  merbit_preconditioner_desc desc;
-  merbit_status status;
-  merbit_context *c;
-  const merbit_view *v;
-  mpy_preconditioner *self;
-  mpy_array near;
-  int kind;
-  memset(&desc, 0, sizeof desc);
-  memset(&near, 0, sizeof near);
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!i|iiOppp:Preconditioner", names,
-                                   mpy_context_type, &context, mpy_view_type, &view, &kind,
-                                   &desc.block_size, &desc.degree, &near_object, &desc.single,
-                                   &desc.singular, &desc.deterministic)) {
-    return NULL;
-  }
-  if (near_object != Py_None && mpy_lend(near_object, "near_nullspace", 0, &near) != 0) {
-    return NULL;
-  }
-  self = (mpy_preconditioner *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-  if (self == NULL) {
-    mpy_return(&near);
-    return NULL;
-  }
-  self->context = (mpy_context *)context;
-  self->view = (mpy_view *)view;
-  Py_INCREF(context);
-  Py_INCREF(view);
-  desc.kind = (merbit_preconditioner_kind)kind;
-  desc.side = self->context->device == MPY_HOST ? MERBIT_SIDE_CPU : MERBIT_SIDE_CUDA;
-  desc.near_nullspace = (const double *)near.data;
-  desc.near_nullspace_count = near_object != Py_None ? (int)near.shape[0] : 0;
-  c = self->context->context;
-  v = &self->view->view;
-  Py_BEGIN_ALLOW_THREADS
-  status = merbit_preconditioner_create(c, v, &desc, &self->preconditioner);
-  Py_END_ALLOW_THREADS
-  mpy_return(&near);
-  if (status != MERBIT_OK) {
-    mpy_raise_last(c, status);
-    Py_DECREF(self);
-    return NULL;
-  }
-  return (PyObject *)self;
-}
-
-static int preconditioner_traverse(PyObject *object, visitproc visit, void *arg) {
-  mpy_preconditioner *self = (mpy_preconditioner *)object;
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->context);
-  Py_VISIT(self->view);
-  return 0;
-}
-
-static void preconditioner_dealloc(PyObject *object) {
-  mpy_preconditioner *self = (mpy_preconditioner *)object;
-  PyObject_GC_UnTrack(object);
-  merbit_preconditioner_destroy(self->preconditioner);
-  merbit_buffer_destroy(self->staged_r);
-  merbit_buffer_destroy(self->staged_z);
-  Py_XDECREF(self->context);
-  Py_XDECREF(self->view);
-  mpy_free(object);
-}
-
-/* Applies M on the GPU to host vectors of `bytes` bytes: copies r there and z back, in the
- * default stream. */
-static merbit_status apply_staged(mpy_preconditioner *self, const mpy_array *r, mpy_array *z,
-                                  size_t bytes) {
-  merbit_buffer **buffers[] = {&self->staged_r, &self->staged_z};
-  merbit_status status = MERBIT_OK;
-  int i;
-  for (i = 0; i < 2 && status == MERBIT_OK; i++) {
-    if (*buffers[i] == NULL) {
-      status = merbit_buffer_create(self->context->context, bytes, buffers[i]);
-    }
-  }
-  if (status == MERBIT_OK) {
-    status = merbit_buffer_upload(self->staged_r, 0, r->data, bytes);
-  }
-  if (status == MERBIT_OK) {
-    status =
-        merbit_preconditioner_apply(self->preconditioner, merbit_buffer_pointer(self->staged_r),
-                                    merbit_buffer_pointer(self->staged_z), NULL);
-  }
-  return status == MERBIT_OK ? merbit_buffer_download(self->staged_z, 0, z->data, bytes)
-                             : status;
-}
-
-/* apply(r, z, host, stream): z = M^-1 r. host: r and z are in host memory, wherever M is. */
-static PyObject *preconditioner_apply(PyObject *object, PyObject *arguments) {
-  mpy_preconditioner *self = (mpy_preconditioner *)object;
-  const merbit_view *view = &self->view->view;
-  PyObject *r_object, *z_object, *stream_object;
-  mpy_array r, z;
-  void *stream = NULL;
-  int done = 0, host, device;
-  if (!PyArg_ParseTuple(arguments, "OOpO:apply", &r_object, &z_object, &host, &stream_object)) {
-    return NULL;
-  }
-  if (stream_object != Py_None) {
-    stream = PyLong_AsVoidPtr(stream_object);
-    if (PyErr_Occurred()) {
-      return NULL;
-    }
-  }
-  device = host ? MPY_HOST : self->context->device;
-  memset(&r, 0, sizeof r);
-  memset(&z, 0, sizeof z);
-  if (lend_vectors(view, device, r_object, "r", 0, 0, &r) == 0 &&
-      lend_vectors(view, device, z_object, "out", 1, 0, &z) == 0) {
-    merbit_status status;
-    Py_BEGIN_ALLOW_THREADS
-    status = device == self->context->device
-                 ? merbit_preconditioner_apply(self->preconditioner, r.data, z.data, stream)
-                 : apply_staged(self, &r, &z, (size_t)view->rows * (size_t)(r.type.bits / 8));
-    Py_END_ALLOW_THREADS
-    done = status == MERBIT_OK;
-    if (!done) {
-      mpy_raise_last(self->context->context, status);
-    }
-  }
-  mpy_return(&r);
-  mpy_return(&z);
-  if (!done) {
-    return NULL;
-  }
-  Py_RETURN_NONE;
-}
-
-/* update(view): takes the values of another view of the same structure. */
-static PyObject *preconditioner_update(PyObject *object, PyObject *view) {
-  mpy_preconditioner *self = (mpy_preconditioner *)object;
-  const merbit_view *new_view;
-  merbit_status status;
-  if (Py_TYPE(view) != mpy_view_type) {
-    return mpy_raise_type("view is no merbit._core.View");
-  }
-  new_view = &((mpy_view *)view)->view;
-  Py_BEGIN_ALLOW_THREADS
-  status = merbit_preconditioner_update_values(self->preconditioner, new_view->values,
-                                               new_view->memory);
-  Py_END_ALLOW_THREADS
-  if (status != MERBIT_OK) {
-    return mpy_raise_last(self->context->context, status);
-  }
-  Py_RETURN_NONE;
-}
-
-static PyObject *preconditioner_describe(PyObject *object, PyObject *none) {
-  char line[1024];
-  (void)none;
-  (void)merbit_preconditioner_describe(((mpy_preconditioner *)object)->preconditioner, line,
-                                       sizeof line);
-  return mpy_text(line);
-}
-
-/* Returns a tuple of `count` numbers. */
-static PyObject *tuple_of(const int64_t *numbers, int count) {
-  PyObject *tuple = PyTuple_New(count);
-  int i;
-  for (i = 0; tuple != NULL && i < count; i++) {
-    PyObject *number = PyLong_FromLongLong(numbers[i]);
-    if (number == NULL || PyTuple_SetItem(tuple, i, number) != 0) {
-      Py_CLEAR(tuple);
-    }
-  }
-  return tuple;
-}
-
-/* info(): a dictionary of merbit_preconditioner_info. */
-static PyObject *preconditioner_info(PyObject *object, PyObject *none) {
-  merbit_preconditioner_info info;
-  PyObject *rows, *nonzeros;
-  (void)none;
-  (void)merbit_preconditioner_get_info(((mpy_preconditioner *)object)->preconditioner, &info);
-  rows = tuple_of(info.rows, info.levels);
-  nonzeros = rows != NULL ? tuple_of(info.nonzeros, info.levels) : NULL;
-  if (nonzeros == NULL) {
-    Py_XDECREF(rows);
-    return NULL;
-  }
-  return Py_BuildValue("{s:s,s:i,s:N,s:N,s:d,s:L,s:L,s:d}", "side",
-                       info.side == MERBIT_SIDE_CUDA ? "cuda" : "cpu", "levels", info.levels,
-                       "rows", rows, "nonzeros", nonzeros, "operator_complexity",
-                       info.operator_complexity, "host_bytes", (long long)info.host_bytes,
-                       "device_bytes", (long long)info.device_bytes, "setup_seconds",
-                       info.setup_seconds);
-}
-
 /* A merbit_precondition_callback: applies a merbit_preconditioner. */
 static int on_apply_object(void *user, const void *r, void *z, int64_t n, void *stream) {
   (void)n;
@@ -357,12 +119,27 @@ typedef struct mpy_solver {
 static PyTypeObject *solver_type;
 
 static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  static char *names[] = {
-      "context",        "view",          "method",         "host_vectors",         "tolerance",
-      "max_iterations", "restart",       "preconditioner", "block_size",           "apply",
-      "refine",         "deterministic", "reorder",        "expected_solves",      "single",
-      "singular",       "degree",        "near_nullspace", "near_nullspace_count", "vectors",
-      NULL};
+  static char *names[] = {"context",
+                          "view",
+                          "method",
+                          "host_vectors",
+                          "tolerance",
+                          "max_iterations",
+                          "restart",
+                          "preconditioner",
+                          "block_size",
+                          "apply",
+                          "refine",
+                          "deterministic",
+                          "reorder",
+                          "expected_solves",
+                          "single",
+                          "singular",
+                          "degree",
+                          "near_nullspace",
+                          "near_nullspace_count",
+                          "vectors",
+                          NULL};
   PyObject *context, *view, *apply = Py_None;
   int method, host_vectors = 0, preconditioner = 0;
   long long expected = 0;
@@ -375,13 +152,13 @@ static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *k
   mpy_solver *self;
   memset(&desc, 0, sizeof desc);
   memset(&options, 0, sizeof options);
-  if (!PyArg_ParseTupleAndKeywords(
-          arguments, keywords, "O!O!i|idiiiiOppiLppiKii:Solver", names, mpy_context_type,
-          &context, mpy_view_type, &view, &method, &host_vectors, &desc.tolerance,
-          &desc.max_iterations, &desc.restart, &preconditioner, &options.block_size, &apply,
-          &desc.refine, &desc.deterministic, &desc.reorder, &expected, &options.single,
-          &options.singular, &options.degree, &near, &options.near_nullspace_count,
-          &desc.vectors)) {
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!O!i|idiiiiOppiLppiKii:Solver", names,
+                                   mpy_context_type, &context, mpy_view_type, &view, &method,
+                                   &host_vectors, &desc.tolerance, &desc.max_iterations,
+                                   &desc.restart, &preconditioner, &options.block_size, &apply,
+                                   &desc.refine, &desc.deterministic, &desc.reorder, &expected,
+                                   &options.single, &options.singular, &options.degree, &near,
+                                   &options.near_nullspace_count, &desc.vectors)) {
     return NULL;
   }
   self = (mpy_solver *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
@@ -405,7 +182,7 @@ static PyObject *solver_new(PyTypeObject *type, PyObject *arguments, PyObject *k
     desc.precondition = &options;
   }
   desc.expected_solves = expected;
-  if (Py_TYPE(apply) == preconditioner_type) {
+  if (Py_TYPE(apply) == mpy_preconditioner_type) {
     desc.apply = on_apply_object;
     desc.apply_user = ((mpy_preconditioner *)apply)->preconditioner;
   } else if (self->watch.apply != NULL) {
@@ -454,8 +231,7 @@ static PyObject *build_solve_result(const merbit_solver_result *r) {
                        r->prepare_seconds, "iterate_seconds", r->iterate_seconds,
                        "synchronizations", r->synchronizations, "recorded", r->recorded,
                        "device_bytes", (long long)r->device_bytes, "plan_description",
-                       mpy_text(r->plan_description), "description",
-                       mpy_text(r->description));
+                       mpy_text(r->plan_description), "description", mpy_text(r->description));
 }
 
 /* solve(b, x, start_from_x, history, progress): a dictionary of merbit_solver_result. */
@@ -475,8 +251,8 @@ static PyObject *solver_solve(PyObject *object, PyObject *arguments) {
   memset(&b, 0, sizeof b);
   memset(&x, 0, sizeof x);
   memset(&history, 0, sizeof history);
-  if (lend_vectors(&self->view->view, self->device, b_object, "b", 0, 0, &b) == 0 &&
-      lend_vectors(&self->view->view, self->device, x_object, "x", 1, 0, &x) == 0 &&
+  if (mpy_lend_vectors(&self->view->view, self->device, b_object, "b", 0, 0, &b) == 0 &&
+      mpy_lend_vectors(&self->view->view, self->device, x_object, "x", 1, 0, &x) == 0 &&
       mpy_lend(history_object, "history", 1, &history) == 0) {
     merbit_status status;
     self->busy = 1;
@@ -521,8 +297,8 @@ static PyObject *solver_solve_many(PyObject *object, PyObject *arguments) {
   }
   memset(&b, 0, sizeof b);
   memset(&x, 0, sizeof x);
-  if (lend_vectors(view, self->device, b_object, "b", 0, count, &b) == 0 &&
-      lend_vectors(view, self->device, x_object, "x", 1, count, &x) == 0) {
+  if (mpy_lend_vectors(view, self->device, b_object, "b", 0, count, &b) == 0 &&
+      mpy_lend_vectors(view, self->device, x_object, "x", 1, count, &x) == 0) {
     const int64_t rows = view->rows;
     merbit_status status;
     self->busy = 1;
@@ -597,7 +373,7 @@ PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords
     return NULL;
   }
   const merbit_view *graph = &((mpy_view *)view)->view;
-  const merbit_type type = value_type_of(graph);
+  const merbit_type type = mpy_value_type(graph);
   if (lend_host(objects[0], "ranks", 1, type, graph->rows, &ranks) == 0 &&
       lend_host(objects[1], "personalisation", 0, type, graph->rows, &weights) == 0 &&
       lend_host(objects[2], "start", 0, type, graph->rows, &start) == 0 &&
@@ -617,12 +393,13 @@ PyObject *mpy_pagerank(PyObject *module, PyObject *arguments, PyObject *keywords
     status = merbit_pagerank(c, graph, &desc, ranks.data, &r);
     Py_END_ALLOW_THREADS
     if (raise_outcome(&watch, c, status) == 0) {
-      answer = Py_BuildValue(
-          "{s:i,s:i,s:d,s:L,s:d,s:d,s:L,s:i,s:L,s:N}", "stop", (int)r.stop, "iterations",
-          r.iterations, "change", r.change, "dangling", (long long)r.dangling,
-          "prepare_seconds", r.prepare_seconds, "iterate_seconds", r.iterate_seconds,
-          "synchronizations", (long long)r.synchronizations, "recorded", r.recorded,
-          "device_bytes", (long long)r.device_bytes, "plan_description", mpy_text(r.description));
+      answer =
+          Py_BuildValue("{s:i,s:i,s:d,s:L,s:d,s:d,s:L,s:i,s:L,s:N}", "stop", (int)r.stop,
+                        "iterations", r.iterations, "change", r.change, "dangling",
+                        (long long)r.dangling, "prepare_seconds", r.prepare_seconds,
+                        "iterate_seconds", r.iterate_seconds, "synchronizations",
+                        (long long)r.synchronizations, "recorded", r.recorded, "device_bytes",
+                        (long long)r.device_bytes, "plan_description", mpy_text(r.description));
     }
   }
   mpy_return(&ranks);
@@ -645,13 +422,13 @@ static PyObject *build_eigen_result(const merbit_eigen_result *r, int64_t count)
   if (residuals == NULL) {
     return NULL;
   }
-  return Py_BuildValue(
-      "{s:i,s:i,s:i,s:i,s:N,s:d,s:d,s:i,s:L,s:N,s:N}", "stop", (int)r->stop, "iterations",
-      r->iterations, "restarts", r->restarts, "converged_pairs", r->converged, "residuals",
-      residuals, "prepare_seconds", r->prepare_seconds, "iterate_seconds", r->iterate_seconds,
-      "synchronizations", r->synchronizations, "device_bytes", (long long)r->device_bytes,
-      "plan_description", mpy_text(r->plan_description), "description",
-      mpy_text(r->description));
+  return Py_BuildValue("{s:i,s:i,s:i,s:i,s:N,s:d,s:d,s:i,s:L,s:N,s:N}", "stop", (int)r->stop,
+                       "iterations", r->iterations, "restarts", r->restarts, "converged_pairs",
+                       r->converged, "residuals", residuals, "prepare_seconds",
+                       r->prepare_seconds, "iterate_seconds", r->iterate_seconds,
+                       "synchronizations", r->synchronizations, "device_bytes",
+                       (long long)r->device_bytes, "plan_description",
+                       mpy_text(r->plan_description), "description", mpy_text(r->description));
 }
 
 PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords) {
@@ -680,7 +457,7 @@ PyObject *mpy_eigen(PyObject *module, PyObject *arguments, PyObject *keywords) {
     if (count < 1 || count > MERBIT_EIGEN_MOST) {
       mpy_raise(MERBIT_INVALID_ARGUMENT, "k is %lld; merbit finds 1 to %d eigenpairs",
                 (long long)count, MERBIT_EIGEN_MOST);
-    } else if (lend_host(vectors_object, "vectors", 1, value_type_of(matrix),
+    } else if (lend_host(vectors_object, "vectors", 1, mpy_value_type(matrix),
                          count * matrix->rows, &vectors) == 0) {
       merbit_context *c = ((mpy_context *)context)->context;
       merbit_status status;
@@ -720,22 +497,5 @@ int mpy_solve_init(PyObject *module) {
                                 {0, NULL}};
   static PyType_Spec spec = {"merbit._core.Solver", sizeof(mpy_solver), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
-  static PyMethodDef preconditioner_methods[] = {
-      {"apply", preconditioner_apply, METH_VARARGS, "apply(r, z, host, stream)"},
-      {"update", preconditioner_update, METH_O, "update(view)"},
-      {"describe", preconditioner_describe, METH_NOARGS, "merbit_preconditioner_describe."},
-      {"info", preconditioner_info, METH_NOARGS, "The fields of merbit_preconditioner_info."},
-      {NULL, NULL, 0, NULL}};
-  static PyType_Slot preconditioner_slots[] = {
-      {Py_tp_new, (void *)preconditioner_new},
-      {Py_tp_dealloc, (void *)preconditioner_dealloc},
-      {Py_tp_traverse, (void *)preconditioner_traverse},
-      {Py_tp_methods, preconditioner_methods},
-      {0, NULL}};
-  static PyType_Spec preconditioner_spec = {
-      "merbit._core.Preconditioner", sizeof(mpy_preconditioner), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, preconditioner_slots};
-  return mpy_add_type(module, &spec, &solver_type) != 0
-             ? -1
-             : mpy_add_type(module, &preconditioner_spec, &preconditioner_type);
+  return mpy_add_type(module, &spec, &solver_type);
 }
