@@ -50,6 +50,11 @@
  * is compiled with -ffast-math or -Ofast, compile that one file with -fno-fast-math (MSVC:
  * /fp:precise), because merbit must see NaN and infinities.
  *
+ * If a shared library contains the implementation for its own use, hide it: compile that one file
+ * with -fvisibility=hidden, or define MERBIT_STATIC if no other file uses merbit. Otherwise, on
+ * Linux, the loader may lead the library's calls to the implementation in another library or in the
+ * program, whose version may differ.
+ *
  * FUNCTIONS BY TASK. A name that begins with an underscore continues the name before it: _get_info
  * stands for merbit_context_get_info.
  *
@@ -544,6 +549,11 @@
  * same time need a workspace each (merbit_workspace_create); so do products in different streams
  * and in different captured graphs. While one thread changes values or destroys an object, no other
  * thread may use it.
+ *
+ * CALLBACKS. Every function that you give to merbit must return. Neither a C++ exception nor a
+ * longjmp may leave it, because merbit would not release what it holds; to stop a read or an
+ * iteration, return a nonzero number where the type's comment allows it. Such a function may call
+ * merbit, but not with the plan, solver or preconditioner for which merbit has called it.
  *
  * FORK. In a forked child, contexts that the parent made compute with one thread and cannot use the
  * GPU; make a context in the child. Fork while no other thread is in a call. If the program is
@@ -1434,12 +1444,13 @@ MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix);
  * all defaults. Duplicates are added up in the order of the file. A file with a symmetry must hold
  * one triangle, lower or upper. The matrix gets both triangles, Hermitian ones with conjugates,
  * unless read_desc.keep_half is set. Patterns stay patterns. Integers of 2^53 and more (2^24 in
- * F32) become the nearest number, and the log says so. Compressed files, for example by gzip, are
- * refused: a callback can decompress them. Fails with MERBIT_INVALID_FILE, and the sentence names
- * the line and the text at fault; with MERBIT_IO_ERROR if the file or the callback cannot be read,
- * with MERBIT_TOO_LARGE beyond read_desc.max_rows or 2^31 - 1 columns, with MERBIT_NOT_SUPPORTED
- * for a value_type of F16 or BF16 or a real one for a complex file, and with MERBIT_CANCELLED if
- * read_desc.progress says so. The format: Boisvert, Pozo, Remington, NISTIR 5935. */
+ * F32) become the nearest number, and the log says so. The field unsigned-integer, which SciPy
+ * writes, is read as integer. Compressed files, for example by gzip, are refused: a callback can
+ * decompress them. Fails with MERBIT_INVALID_FILE, and the sentence names the line and the text at
+ * fault; with MERBIT_IO_ERROR if the file or the callback cannot be read, with MERBIT_TOO_LARGE
+ * beyond read_desc.max_rows or 2^31 - 1 columns, with MERBIT_NOT_SUPPORTED for a value_type of F16
+ * or BF16 or a real one for a complex file, and with MERBIT_CANCELLED if read_desc.progress says
+ * so. The format: Boisvert, Pozo, Remington, NISTIR 5935. */
 MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const char *path,
                                                  const merbit_read_desc *desc,
                                                  merbit_matrix **matrix);
@@ -10999,6 +11010,7 @@ static merbit_status mbi_program_kernel(merbit_context *context,
 
 /* ==== >>jit/profile.c  CUDA: device profile, measured ==== */
 #define MBI_PROFILE_THREADS 256
+#define MBI_PROFILE_REST 256
 #define MBI_PROFILE_TOGETHER 8
 #define MBI_PROFILE_ROUNDS 2
 #define MBI_PROFILE_LAUNCHES 50
@@ -11112,6 +11124,11 @@ static merbit_status mbi_profile_all(mbi_profiler *p, double *figures) {
 	return MERBIT_OK;
 }
 
+static uint64_t mbi_profile_bytes(const merbit_context *context) {
+	const double largest = context->device.estimate.gather_bytes[MERBIT_PROFILE_SIZES - 1];
+	return (uint64_t)largest / 256 * 256 + MBI_PROFILE_REST;
+}
+
 static merbit_status mbi_profile_prepare(mbi_profiler *p) {
 	merbit_context *context = p->context;
 	mbi_preamble preamble;
@@ -11121,9 +11138,10 @@ static merbit_status mbi_profile_prepare(mbi_profiler *p) {
 	MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_gather_f32", &p->gather_f32));
 	MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_gather_f64", &p->gather_f64));
 	MBI_TRY(mbi_program_kernel(context, &p->program, "mbk_profile_chase", &p->chase));
-	p->bytes = (uint64_t)context->device.estimate.gather_bytes[MERBIT_PROFILE_SIZES - 1] / 256 * 256;
-	MBI_TRY(mbi_device_allocate(context, p->bytes + 256, "measuring the GPU", &p->memory));
-	return mbi_device_zero(context, p->memory, (size_t)p->bytes + 256, NULL);
+	p->bytes = mbi_profile_bytes(context) - MBI_PROFILE_REST;
+	MBI_TRY(mbi_device_allocate(context, mbi_profile_bytes(context), "measuring the GPU",
+			&p->memory));
+	return mbi_device_zero(context, p->memory, (size_t)mbi_profile_bytes(context), NULL);
 }
 
 static merbit_status mbi_profile_measure(merbit_context *context, double *figures) {
@@ -11209,6 +11227,15 @@ static const merbit_device_profile *mbi_profile_take(merbit_context *context, in
 	ready = device->profile_ready;
 	mbi_mutex_unlock(&context->lock);
 	return ready ? &device->profile : &device->estimate;
+}
+
+static uint64_t mbi_profile_bound(merbit_context *context) {
+	mbi_device *device = &context->device;
+	int done;
+	mbi_mutex_lock(&context->lock);
+	done = device->profile_ready || (device->profile_tried & 2) != 0;
+	mbi_mutex_unlock(&context->lock);
+	return done ? 0 : mbi_profile_bytes(context);
 }
 
 /* ==== >>jit/context.c  contexts ==== */
@@ -11741,6 +11768,25 @@ static void mbi_value_copy(void *to, int64_t at, const void *from, int64_t place
 
 static int64_t mbi_row_start(const merbit_view *view, int64_t row) {
 	return mbi_index_at(view->row_ptr, view->offset_type, row) - view->base;
+}
+
+static int mbi_value_is_padding(const merbit_view *view, int64_t k) {
+	const int height = view->block_rows, width = view->block_cols;
+	int64_t block, last, place, row, column;
+	if (view->format != MERBIT_BSR || (view->rows % height == 0 && view->cols % width == 0)) {
+		return 0;
+	}
+	block = k / (height * width);
+	place = k % (height * width);
+	row = view->block_order == MERBIT_BLOCK_ROW_MAJOR ? place / width : place % height;
+	column = view->block_order == MERBIT_BLOCK_ROW_MAJOR ? place % width : place / height;
+	if (view->rows % height != 0 && row >= view->rows % height &&
+			block >= mbi_row_start(view, view->rows / height)) {
+		return 1;
+	}
+	last = view->cols / width;
+	return view->cols % width != 0 && column >= view->cols % width &&
+			mbi_index_at(view->col_ind, view->index_type, block) - view->base == last;
 }
 
 static int64_t mbi_share(int64_t count, int tasks, int task) {
@@ -15004,6 +15050,8 @@ struct mbi_epilogue {
 
 typedef struct mbi_bound { uint64_t kept, making, scratch; } mbi_bound;
 
+#define MBI_STATE_MOST 512
+
 typedef struct mbi_cuda_method {
 	size_t state_bytes;
 	merbit_status (*create)(merbit_plan *plan);
@@ -15672,7 +15720,8 @@ static merbit_status mbi_mm_check_banner(const mbi_mm_input *in, const mbi_mm_he
 static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header) {
 	static const char *const objects[] = {"matrix", NULL};
 	static const char *const formats[] = {"coordinate", "array", NULL};
-	static const char *const fields[] = {"real", "integer", "pattern", "complex", NULL};
+	static const char *const fields[] = {"real",    "integer",          "pattern",
+			"complex", "unsigned-integer", NULL};
 	static const char *const symmetries[] = {"general", "symmetric", "skew-symmetric",
 			"hermitian", NULL};
 	const char *p = mbi_mm_match(in->next, "%%matrixmarket");
@@ -15686,6 +15735,7 @@ static merbit_status mbi_mm_read_banner(mbi_mm_input *in, mbi_mm_header *header)
 	MBI_TRY(mbi_mm_choose(in, &p, "object", objects, &object));
 	MBI_TRY(mbi_mm_choose(in, &p, "format", formats, &header->array));
 	MBI_TRY(mbi_mm_choose(in, &p, "field", fields, &header->field));
+	if (header->field > MBI_MM_COMPLEX) { header->field = MBI_MM_INTEGER; }
 	MBI_TRY(mbi_mm_choose(in, &p, "symmetry", symmetries, &header->symmetry));
 	p = mbi_mm_skip_blanks(p);
 	if (*p != '\n') {
@@ -26336,7 +26386,7 @@ static void mbi_measure_take_whole(merbit_plan *plan, int whole) {
 }
 
 static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate, mbi_devptr x,
-		mbi_devptr y) {
+		mbi_devptr y, int *shortage) {
 	merbit_context *context = plan->context;
 	mbi_devptr carries = 0;
 	merbit_status status;
@@ -26357,12 +26407,14 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
 		mbi_error_clear(context, reason, sizeof reason);
 		mbi_log(context, "not measured: %s", reason);
 		candidate->seconds = HUGE_VAL;
+		*shortage = *shortage || status != MERBIT_TOO_LARGE;
 		return MERBIT_OK;
 	}
 	return status;
 }
 
-static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count) {
+static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidates, int count,
+		int *shortage) {
 	merbit_context *context = plan->context;
 	const size_t size = mbi_type_size(plan->type);
 	const uint64_t x_bytes = (plan->device.cols * size + 255) / 256 * 256;
@@ -26370,10 +26422,11 @@ static merbit_status mbi_measure_all(merbit_plan *plan, mbi_candidate *candidate
 	mbi_devptr vectors = 0;
 	int i;
 	merbit_status status;
+	*shortage = 0;
 	MBI_TRY(mbi_plan_allocate(plan, bytes, "vectors to measure", &vectors));
 	status = mbi_device_zero(context, vectors, (size_t)bytes, NULL);
 	for (i = 0; i < count && status == MERBIT_OK; i++) {
-		status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes);
+		status = mbi_measure_try(plan, &candidates[i], vectors, vectors + x_bytes, shortage);
 	}
 	mbi_plan_release(plan, vectors);
 	return status;
@@ -26422,6 +26475,7 @@ static int mbi_measure_recall(merbit_plan *plan, const char *key, size_t key_siz
 }
 
 static void mbi_measure_answer(const mbi_candidate *candidates, int count, mbi_measured *answer) {
+	char taken[32];
 	size_t length;
 	int best = 0, i;
 	memset(answer, 0, sizeof *answer);
@@ -26433,9 +26487,11 @@ static void mbi_measure_answer(const mbi_candidate *candidates, int count, mbi_m
 	(void)snprintf(answer->why, sizeof answer->why, "measured");
 	for (i = 0; i < count; i++) {
 		length = strlen(answer->why);
-		(void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %.1f us",
+		(void)snprintf(taken, sizeof taken, "%.1f us", 1e6 * candidates[i].seconds);
+		(void)snprintf(answer->why + length, sizeof answer->why - length, "%s %s%s %s",
 				i > 0 ? "," : "", mbi_method_name(candidates[i].method),
-				candidates[i].whole == 2 ? " of whole rows" : "", 1e6 * candidates[i].seconds);
+				candidates[i].whole == 2 ? " of whole rows" : "",
+				candidates[i].seconds < HUGE_VAL ? taken : "failed");
 	}
 }
 
@@ -26443,23 +26499,24 @@ static merbit_status mbi_measure(merbit_plan *plan, mbi_candidate *candidates, i
 	mbi_measured answer;
 	char *key = NULL;
 	size_t key_size = 0;
-	int recalled;
+	int recalled, shortage;
 	merbit_status status = MERBIT_OK;
 	MBI_TRY(mbi_measure_key(plan, &key, &key_size));
 	recalled = mbi_measure_recall(plan, key, key_size, &answer);
 	if (!recalled) {
-		status = mbi_measure_all(plan, candidates, count);
+		status = mbi_measure_all(plan, candidates, count, &shortage);
 		mbi_measure_answer(candidates, count, &answer);
-		if (status == MERBIT_OK) {
+		if (status == MERBIT_OK && !shortage) {
 			mbi_cache_store(plan->context, key, key_size, &answer, sizeof answer);
 		}
 	}
 	mbi_release(plan->context, key);
+	MBI_TRY(status);
 	plan->method = (merbit_method)answer.method;
 	mbi_measure_take_whole(plan, answer.whole);
 	(void)snprintf(plan->why, sizeof plan->why, "%s%.140s", recalled ? "remembered: " : "",
 			answer.why);
-	return status;
+	return MERBIT_OK;
 }
 
 /* ==== >>spmv/choose/choose.c  CUDA: choice of a method by rules and forecasts ==== */
@@ -26663,11 +26720,24 @@ static int mbi_choose_by_measuring(const merbit_plan *plan, mbi_candidate *candi
 			? mbi_measure_affords(plan, candidates, mbi_measure_candidates(plan, candidates)) : 0;
 }
 
-static const merbit_device_profile *mbi_choose_profile(const merbit_plan *plan) {
+static int mbi_choose_takes_profile(const merbit_plan *plan) {
+	return !plan->desc.deterministic && mbi_plan_plain(plan) && !mbi_choose_small(plan) &&
+			!mbi_choose_unseen(plan);
+}
+
+static int mbi_choose_affords_profile(const merbit_plan *plan) {
 	const double seconds = (double)mbi_device_csr_stream_bytes(plan) * mbi_choose_stream(plan);
-	return plan->desc.deterministic || !mbi_plan_plain(plan) || mbi_choose_small(plan) ||
-			mbi_choose_unseen(plan) ? plan->profile : mbi_profile_take(plan->context,
-			MBI_MEASURE_SHARE * plan->desc.expected_calls * seconds >= MBI_PROFILE_SECONDS);
+	return MBI_MEASURE_SHARE * plan->desc.expected_calls * seconds >= MBI_PROFILE_SECONDS;
+}
+
+static const merbit_device_profile *mbi_choose_profile(const merbit_plan *plan) {
+	return mbi_choose_takes_profile(plan)
+			? mbi_profile_take(plan->context, mbi_choose_affords_profile(plan)) : plan->profile;
+}
+
+static uint64_t mbi_choose_profile_bound(const merbit_plan *plan) {
+	return mbi_choose_takes_profile(plan) && mbi_choose_affords_profile(plan)
+			? mbi_profile_bound(plan->context) : 0;
 }
 
 static merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) {
@@ -26723,6 +26793,7 @@ static merbit_status mbi_choose_many(merbit_plan *plan) {
 
 static merbit_status mbi_choose_auto(merbit_plan *plan) {
 	mbi_candidate candidates[MBI_MEASURE_MOST];
+	char reason[384];
 	int count;
 	if (mbi_plan_has_semiring(plan)) { return mbi_choose_semiring(plan); }
 	if (mbi_choose_unseen(plan)) {
@@ -26744,7 +26815,12 @@ static merbit_status mbi_choose_auto(merbit_plan *plan) {
 	}
 	if (mbi_plan_plain(plan)) { MBI_TRY(mbi_choose_sample(plan)); }
 	count = mbi_choose_by_measuring(plan, candidates);
-	if (count > 0) { return mbi_measure(plan, candidates, count); }
+	if (count > 0) {
+		const merbit_status status = mbi_measure(plan, candidates, count);
+		if (status != MERBIT_DEVICE_OUT_OF_MEMORY) { return status; }
+		mbi_error_clear(plan->context, reason, sizeof reason);
+		mbi_log(plan->context, "not measured: %s", reason);
+	}
 	plan->method = mbi_choose_method(plan);
 	return MERBIT_OK;
 }
@@ -28373,7 +28449,7 @@ MERBIT_API void merbit_workspace_destroy(merbit_workspace *workspace) {
 
 typedef struct mbi_forecast {
 	merbit_plan plan;
-	double state[64];
+	double state[MBI_STATE_MOST / sizeof(double)];
 	uint64_t value;
 	uint64_t matrix, places;
 	int turned, turns_on_gpu;
@@ -28510,6 +28586,10 @@ static merbit_status mbi_forecast_method(mbi_forecast *f, mbi_bound *bound,
 	mbi_nonempty_columns_bound(plan, bound);
 	bound->making +=
 			(plan->device.rows + plan->device.cols) * mbi_type_size(plan->type) + bound->scratch;
+	if (plan->side == MERBIT_SIDE_CUDA && mbi_plan_vectors(plan) == 1) {
+		const uint64_t profile = mbi_choose_profile_bound(plan);
+		bound->making = bound->making > profile ? bound->making : profile;
+	}
 	return MERBIT_OK;
 }
 
@@ -28710,8 +28790,68 @@ MBI_NOINLINE MERBIT_API merbit_status merbit_plan_get_info(const merbit_plan *pl
 	return MERBIT_OK;
 }
 
+static int mbi_describe_cuda(const merbit_plan *plan, char *text, size_t size) {
+	const mbi_program_times *times = &plan->times;
+	char part[256];
+	(void)plan->cuda->describe(plan, part, sizeof part);
+	return snprintf(text, size, "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
+			" nonzeros; %s; %s; cubins %s in %.1f ms; %.3g MB per product%s",
+			plan->row->name, plan->context->device.name,
+			plan->desc.method != MERBIT_METHOD_AUTO ? "requested" : plan->why[0] != '\0' ? plan->why
+			: "for the library's own iterations",
+			mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
+			mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part, mbi_value_name(plan),
+			times->compile > 0 ? "compiled" : "from the cache",
+			1e3 * (times->compile > 0 ? times->compile : times->load),
+			1e-6 * (double)mbi_plan_product_bytes(plan),
+			plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
+}
+
+static int mbi_describe_cpu(const merbit_plan *plan, char *text, size_t size) {
+	const int one = (plan->row->takes & MBI_SEQUENTIAL) != 0;
+	const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
+	if (plan->cpu->describe != NULL) {
+		return plan->cpu->describe(plan, mbi_plan_product_bytes(plan), text, size);
+	}
+	return snprintf(text, size, "%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
+			" nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s", plan->row->name,
+			plan->desc.method != MERBIT_METHOD_AUTO ? "requested" : plan->why[0] != '\0' ? plan->why
+			: "default for symmetric storage",
+			mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
+			plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
+			!one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
+			1e-6 * (double)mbi_plan_product_bytes(plan),
+			plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
+			: one ? "; runner-up merge" : "; runner-up reference",
+			reason[0] != '\0' ? "; not on CUDA: " : "", reason);
+}
+
+static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
+	const mbi_epilogue *e = plan->epilogue;
+	return !mbi_plan_has_epilogue(plan) ? 0
+			: snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s",
+			e->given.vectors, e->given.vectors == 1 ? "" : "s", e->given.scalars,
+			e->given.scalars == 1 ? "" : "s");
+}
+
+static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
+	const mbi_symmetric *s = &plan->symmetric;
+	return !mbi_plan_is_symmetric(plan) ? 0 : snprintf(text, size,
+			"; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
+			mbi_symmetry_name(s->view.symmetry), s->view.nnz, s->upper ? "upper" : "lower",
+			!s->direct                ? "expanded" : s->full.row_ptr == NULL ? "checked"
+			: "copied in row order", 1e3 * s->seconds);
+}
+
+static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
+	return mbi_plan_vectors(plan) == 1 ? 0
+			: snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
+			plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
+}
+
 static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t size) {
 	const merbit_view *given = &plan->given;
+	if (!mbi_plan_transposes(plan)) { return 0; }
 	if (given->format == MERBIT_COO) {
 		return snprintf(text, size, "; transposed from %" PRId64 " x %" PRId64 " by swapping indices",
 				given->rows, given->cols);
@@ -28721,89 +28861,35 @@ static int mbi_describe_transpose(const merbit_plan *plan, char *text, size_t si
 			1e3 * plan->transpose.seconds);
 }
 
+static int mbi_describe_numa(const merbit_plan *plan, char *text, size_t size) {
+	return plan->desc.numa && plan->side == MERBIT_SIDE_CPU ? mbi_numa_describe(plan, text, size)
+			: 0;
+}
+
 static int mbi_describe_order(const merbit_plan *plan, char *text, size_t size) {
-	return snprintf(text, size, "; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
+	return !mbi_plan_reorders(plan) ? 0 : snprintf(text, size,
+			"; reordered by %s in %.1f ms, bandwidth %" PRId64 " to %" PRId64,
 			mbi_reordering_name(plan->desc.reordering), 1e3 * plan->reorder.seconds,
 			plan->reorder.bandwidth_before, plan->reorder.bandwidth);
 }
 
-static int mbi_describe_symmetric(const merbit_plan *plan, char *text, size_t size) {
-	const mbi_symmetric *s = &plan->symmetric;
-	return snprintf(
-			text, size, "; %s, given by %" PRId64 " entries of its %s triangle, %s in %.1f ms",
-			mbi_symmetry_name(s->view.symmetry), s->view.nnz, s->upper ? "upper" : "lower",
-			!s->direct                ? "expanded" : s->full.row_ptr == NULL ? "checked"
-			: "copied in row order", 1e3 * s->seconds);
-}
-
-static int mbi_describe_vectors(const merbit_plan *plan, char *text, size_t size) {
-	return snprintf(text, size, "; %d vectors, %s-major", plan->desc.vectors,
-			plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR ? "row" : "column");
-}
-
-static int mbi_describe_epilogue(const merbit_plan *plan, char *text, size_t size) {
-	const mbi_epilogue *e = plan->epilogue;
-	return snprintf(text, size, "; epilogue of %d vector%s and %d scalar%s", e->given.vectors,
-			e->given.vectors == 1 ? "" : "s", e->given.scalars, e->given.scalars == 1 ? "" : "s");
+static int mbi_describe_plan(const merbit_plan *plan, char *text, size_t size) {
+	static int (*const more[])(const merbit_plan *, char *, size_t) = {
+			mbi_describe_epilogue, mbi_describe_symmetric, mbi_describe_vectors,
+			mbi_describe_transpose, mbi_describe_numa, mbi_describe_order};
+	int length = plan->side == MERBIT_SIDE_CUDA ? mbi_describe_cuda(plan, text, size)
+			: mbi_describe_cpu(plan, text, size);
+	size_t i;
+	for (i = 0; i < sizeof more / sizeof more[0] && length > 0 && (size_t)length < size; i++) {
+		length += more[i](plan, text + length, size - (size_t)length);
+	}
+	return length;
 }
 
 MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size_t size) {
 	char line[1024];
-	int length;
-	if (plan == NULL) {
-		length = snprintf(line, sizeof line, "no plan");
-	} else if (plan->side == MERBIT_SIDE_CUDA) {
-		const mbi_program_times *times = &plan->times;
-		char part[256];
-		(void)plan->cuda->describe(plan, part, sizeof part);
-		length = snprintf(line, sizeof line, "%s on %s (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
-				" nonzeros; %s; %s; cubins %s in %.1f ms; %.3g MB per product%s",
-				plan->row->name, plan->context->device.name,
-				plan->desc.method != MERBIT_METHOD_AUTO ? "requested" : plan->why[0] != '\0' ? plan->why
-				: "for the library's own iterations",
-				mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows, plan->csr.cols,
-				mbi_plan_has_blocks(plan) ? plan->bsr.entries : plan->csr.nnz, part,
-				mbi_value_name(plan), times->compile > 0 ? "compiled" : "from the cache",
-				1e3 * (times->compile > 0 ? times->compile : times->load),
-				1e-6 * (double)mbi_plan_product_bytes(plan),
-				plan->desc.vector_memory == MERBIT_MEMORY_HOST ? "; host vectors, staged: slow" : "");
-	} else if (plan->cpu->describe != NULL) {
-		length = plan->cpu->describe(plan, mbi_plan_product_bytes(plan), line, sizeof line);
-	} else {
-		const int one = (plan->row->takes & MBI_SEQUENTIAL) != 0;
-		const char *reason = plan->reason[0] != '\0' ? plan->reason : plan->context->reason;
-		length = snprintf(line, sizeof line,
-				"%s on the CPU (%s), %s%s: %" PRId64 " x %" PRId64 ", %" PRId64
-				" nonzeros, %d thread%s; %s, 4-byte columns; %.3g MB per product%s%s%s", plan->row->name,
-				plan->desc.method != MERBIT_METHOD_AUTO ? "requested" : plan->why[0] != '\0' ? plan->why
-				: "default for symmetric storage",
-				mbi_plan_type_text(plan), mbi_semiring_label(plan), plan->csr.rows,
-				plan->csr.cols, plan->csr.nnz, one ? 1 : plan->tasks,
-				!one && plan->tasks != 1 ? "s" : "", mbi_value_name(plan),
-				1e-6 * (double)mbi_plan_product_bytes(plan),
-				plan->desc.method == MERBIT_METHOD_AUTO || mbi_plan_vectors(plan) > 1 ? ""
-				: one ? "; runner-up merge" : "; runner-up reference",
-				reason[0] != '\0' ? "; not on CUDA: " : "", reason);
-	}
-	if (plan != NULL && mbi_plan_has_epilogue(plan) && length > 0 && (size_t)length < sizeof line) {
-		length += mbi_describe_epilogue(plan, line + length, sizeof line - (size_t)length);
-	}
-	if (plan != NULL && mbi_plan_is_symmetric(plan) && length > 0 && (size_t)length < sizeof line) {
-		length += mbi_describe_symmetric(plan, line + length, sizeof line - (size_t)length);
-	}
-	if (plan != NULL && mbi_plan_vectors(plan) > 1 && length > 0 && (size_t)length < sizeof line) {
-		length += mbi_describe_vectors(plan, line + length, sizeof line - (size_t)length);
-	}
-	if (plan != NULL && mbi_plan_transposes(plan) && length > 0 && (size_t)length < sizeof line) {
-		length += mbi_describe_transpose(plan, line + length, sizeof line - (size_t)length);
-	}
-	if (plan != NULL && plan->desc.numa && plan->side == MERBIT_SIDE_CPU && length > 0 &&
-			(size_t)length < sizeof line) {
-		length += mbi_numa_describe(plan, line + length, sizeof line - (size_t)length);
-	}
-	if (plan != NULL && mbi_plan_reorders(plan) && length > 0 && (size_t)length < sizeof line) {
-		length += mbi_describe_order(plan, line + length, sizeof line - (size_t)length);
-	}
+	const int length = plan == NULL ? snprintf(line, sizeof line, "no plan")
+			: mbi_describe_plan(plan, line, sizeof line);
 	if (text != NULL && size > 0) { (void)snprintf(text, size, "%s", line); }
 	return length < 0 ? 0 : (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
 }
@@ -30449,7 +30535,8 @@ static int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status ma
 			: made == MERBIT_INVALID_MATRIX || made == MERBIT_NOT_SUPPORTED;
 }
 
-static int mbi_scale_exponent(const merbit_solver *solver, const void *values, int64_t count) {
+static int mbi_scale_exponent(const merbit_solver *solver, const merbit_view *structure,
+		const void *values, int64_t count) {
 	const int single = solver->type == MERBIT_F32;
 	const int narrow = mbi_scale_narrow(solver);
 	double most = 0, least = HUGE_VAL;
@@ -30458,6 +30545,7 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
 	for (k = 0; k < count; k++) {
 		const double size =
 				fabs(single ? (double)((const float *)values)[k] : ((const double *)values)[k]);
+		if (mbi_value_is_padding(structure, k)) { continue; }
 		if (!(size <= DBL_MAX)) { return 0; }
 		most = size > most ? size : most;
 		least = size > 0 && size < least ? size : least;
@@ -30467,6 +30555,20 @@ static int mbi_scale_exponent(const merbit_solver *solver, const void *values, i
 	}
 	exponent = -ilogb(most);
 	return exponent < 0 && ldexp(least, exponent) < (narrow ? FLT_MIN : DBL_MIN) ? 0 : exponent;
+}
+
+static merbit_status mbi_scale_find(merbit_solver *solver, const void *values, int64_t count,
+		int *exponent) {
+	merbit_view structure = solver->view, copy;
+	merbit_status status = MERBIT_OK;
+	const int there = structure.format == MERBIT_BSR && structure.memory == MERBIT_MEMORY_DEVICE;
+	structure.values = NULL;
+	if (there) { status = mbi_view_download(solver->context, &structure, &copy); }
+	if (status == MERBIT_OK) {
+		*exponent = mbi_scale_exponent(solver, there ? &copy : &structure, values, count);
+	}
+	if (there) { mbi_host_view_release(solver->context, &copy); }
+	return status;
 }
 
 static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
@@ -30485,7 +30587,7 @@ static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
 		MBI_TRY(mbi_device_download(context, solver->scaled, mbi_device_address(values), bytes));
 		values = solver->scaled;
 	}
-	exponent = mbi_scale_exponent(solver, values, count);
+	MBI_TRY(mbi_scale_find(solver, values, count, &exponent));
 	if (exponent == 0) {
 		solver->scale = 0;
 		return MERBIT_OK;
@@ -31862,6 +31964,7 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
 static void mbi_solve_describe_stop(const merbit_solver *solver,
 		const merbit_solver_result *result, char *text, size_t size) {
 	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+	const int applied = solver->desc.preconditioner == MERBIT_PRECONDITIONER_CALLBACK;
 	char broken[240] = "";
 	if (mbi_gmres_ended(state) &&
 			(result->stop == MERBIT_STOP_STAGNATED || result->stop == MERBIT_STOP_BREAKDOWN)) {
@@ -31913,8 +32016,12 @@ static void mbi_solve_describe_stop(const merbit_solver *solver,
 			return;
 		}
 		(void)snprintf(text, size,
-				"a number overflowed or was not finite by iteration %d: look at A, b and the " "first x",
-				result->iterations);
+				"a number overflowed or was not finite by iteration %d: look at A, b%s the " "first x%s%s",
+				result->iterations, applied ? "," : " and",
+				applied ? " and what solver_desc.apply computes" : "",
+				result->iterations > 1 ? "; if these are finite, the method diverges, as "
+				"where the matrix is singular: use another method "
+				"or preconditioner, or for a Laplacian " "preconditioner_desc.singular" : "");
 		return;
 	}
 }
@@ -31964,19 +32071,22 @@ enum { MBI_REFINE_RESIDUAL_STEP = 0, MBI_REFINE_BLOCKS_STEP, MBI_REFINE_DOWN, MB
 
 static merbit_status mbi_refine_round_host(merbit_solver *solver, const void *values) {
 	const double *from = (const double *)values;
-	const int64_t count = mbi_view_values(&solver->view);
+	const merbit_view *view = &solver->view;
+	const int64_t count = mbi_view_values(view);
+	const int unseen = view->format == MERBIT_BSR && view->memory == MERBIT_MEMORY_DEVICE;
 	int64_t k;
 	if (solver->single_values == NULL) {
 		MBI_TRY(mbi_allocate_array(solver->context, count, sizeof(float), "values in f32",
 				&solver->single_values));
 	}
 	for (k = 0; k < count; k++) {
-		if (fabs(from[k]) > FLT_MAX && fabs(from[k]) <= DBL_MAX) {
+		((float *)solver->single_values)[k] = (float)from[k];
+		if (fabs(from[k]) > FLT_MAX && fabs(from[k]) <= DBL_MAX && !unseen &&
+				!mbi_value_is_padding(view, k)) {
 			return mbi_fail(solver->context, MERBIT_NOT_SUPPORTED,
 					"values[%" PRId64 "] is %g, which f32 cannot represent; set %s to 0", k, from[k],
 					solver->desc.refine ? "solver_desc.refine" : "preconditioner_desc.single");
 		}
-		((float *)solver->single_values)[k] = (float)from[k];
 	}
 	return MERBIT_OK;
 }
@@ -35747,10 +35857,10 @@ static merbit_status mbi_amg_product_values(mbi_amg_gpu *gpu, const mbi_amg_ther
 	if (!mbi_amg_few((int64_t)arguments.rows, &lanes)) {
 		const size_t entry =
 				lanes.a * arguments.high * arguments.wide * sizeof(double) + sizeof(int32_t);
-		const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry);
-		uint32_t most = c->longest < usual ? c->longest : usual;
+		const uint32_t fit = (uint32_t)(mbi_amg_shared(&lanes) / entry) & ~3u;
+		uint32_t most = ((c->longest < usual ? c->longest : usual) + 3) & ~3u;
 		size_t bytes;
-		most = ((most < fit ? most : fit - 3) + 3) & ~3u;
+		most = most < fit ? most : fit;
 		bytes = most * entry;
 		threads = mbi_amg_threads(&lanes, bytes, threads);
 		groups = threads / (int)(lanes.a * lanes.b);
@@ -37675,9 +37785,13 @@ static merbit_status mbi_precondition_check_vectors(merbit_preconditioner *p, co
 	}
 	if (!mbi_precondition_on_gpu(p) || p->n == 0) { return MERBIT_OK; }
 	wrong = !mbi_device_owns(p->context, r) ? r : !mbi_device_owns(p->context, z) ? z : NULL;
-	return wrong == NULL ? MERBIT_OK : mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
-			"merbit_preconditioner_apply: %c at %p is host memory, but the "
-			"preconditioner computes on CUDA; use a merbit_buffer", wrong == r ? 'r' : 'z', wrong);
+	if (wrong != NULL) {
+		return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+				"merbit_preconditioner_apply: %c at %p is host memory, but the "
+				"preconditioner computes on CUDA; use a merbit_buffer", wrong == r ? 'r' : 'z', wrong);
+	}
+	MBI_TRY(mbi_types_check_address(p->context, "merbit_preconditioner_apply: r", p->type, r));
+	return mbi_types_check_address(p->context, "merbit_preconditioner_apply: z", p->type, z);
 }
 
 MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *preconditioner,
@@ -37754,6 +37868,14 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char 
 				"%s: %c is host memory, but the solver computes on CUDA; use a "
 				"merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
 				call, names[mbi_device_owns(context, in) != 0]);
+	}
+	if (!mbi_solve_host_vectors(solver) && solver->n > 0) {
+		int i;
+		for (i = 0; i < 2; i++) {
+			char what[64];
+			(void)snprintf(what, sizeof what, "%s: %c", call, names[i]);
+			MBI_TRY(mbi_types_check_address(context, what, solver->type, i == 0 ? in : out));
+		}
 	}
 	return MERBIT_OK;
 }
