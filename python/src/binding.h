@@ -136,9 +136,53 @@ typedef struct mpy_preconditioner {
 extern PyTypeObject *mpy_preconditioner_type;
 int mpy_precondition_init(PyObject *module);
 
-/* ---- plan.c, solve.c --------------------------------------------------------------------- */
+/* ---- plan.c ------------------------------------------------------------------------------ */
 
+/* Scratch memory for one product at a time, in one stream. */
+typedef struct mpy_slot {
+  merbit_workspace *workspace; /* NULL: the plan's own */
+  void *stream;
+  int busy; /* a thread is using it */
+} mpy_slot;
+
+typedef struct mpy_plan {
+  PyObject_HEAD merbit_plan *plan;
+  mpy_context *context;
+  mpy_view *view;
+  PyObject *keep;          /* owner of the functions of operators and epilogues */
+  int device;              /* where x and y are: CUDA ordinal or MPY_HOST */
+  int asynchronous;        /* products are enqueued in a stream */
+  int updating;            /* a thread is changing the values */
+  merbit_type vector_type; /* of x and y */
+  int64_t in, out;         /* number of elements of x and of y */
+  int vectors;
+  merbit_vector_order order;
+  int epilogue_vectors, epilogue_scalars; /* -1: no epilogue */
+  mpy_slot *slots;
+  int slot_count;
+} mpy_plan;
+
+enum { MPY_EPILOGUE_VECTORS = 6 }; /* the limit of a plan */
+
+/* A product's arguments, checked. */
+typedef struct mpy_operands {
+  mpy_array x, y;
+  int64_t ldx, ldy;
+  void *stream;
+  const void *vectors[MPY_EPILOGUE_VECTORS]; /* of an epilogue */
+  const double *scalars;
+  double *sums; /* NULL: a product without an epilogue */
+} mpy_operands;
+
+extern PyTypeObject *mpy_plan_type;
 int mpy_plan_init(PyObject *module);
+/* Runs y = alpha A x + beta y, or the plan's product with an epilogue, without the GIL. Returns
+ * 0, or -1 with an exception. */
+int mpy_plan_run(mpy_plan *self, const mpy_operands *o, const void *alpha, const void *beta);
+
+/* ---- product.c, solve.c ------------------------------------------------------------------ */
+
+int mpy_product_init(PyObject *module);
 int mpy_solve_init(PyObject *module);
 PyObject *mpy_forecast(PyObject *module, PyObject *arguments, PyObject *keywords);
 PyObject *mpy_import_cubins(PyObject *module, PyObject *arguments);

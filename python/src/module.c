@@ -120,9 +120,9 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__core(void) {
   PyObject *module = PyModule_Create(&definition);
-  if (module != NULL &&
-      (mpy_arrays_init() != 0 || mpy_objects_init(module) != 0 || mpy_plan_init(module) != 0 ||
-       mpy_precondition_init(module) != 0 || mpy_solve_init(module) != 0)) {
+  if (module != NULL && (mpy_arrays_init() != 0 || mpy_objects_init(module) != 0 ||
+                         mpy_plan_init(module) != 0 || mpy_product_init(module) != 0 ||
+                         mpy_precondition_init(module) != 0 || mpy_solve_init(module) != 0)) {
     Py_CLEAR(module);
   }
   return module;

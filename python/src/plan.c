@@ -1,32 +1,7 @@
-/* The types Plan and Product: a matrix prepared for products, and a fast path to y = A x for
- * the arrays of one library. */
+/* The type Plan: a matrix prepared for products. */
 #include "binding.h"
 
-/* Scratch memory for one product at a time, in one stream. */
-typedef struct mpy_slot {
-  merbit_workspace *workspace; /* NULL: the plan's own */
-  void *stream;
-  int busy; /* a thread is using it */
-} mpy_slot;
-
-typedef struct mpy_plan {
-  PyObject_HEAD merbit_plan *plan;
-  mpy_context *context;
-  mpy_view *view;
-  PyObject *keep;          /* owner of the functions of operators and epilogues */
-  int device;              /* where x and y are: CUDA ordinal or MPY_HOST */
-  int asynchronous;        /* products are enqueued in a stream */
-  int updating;            /* a thread is changing the values */
-  merbit_type vector_type; /* of x and y */
-  int64_t in, out;         /* number of elements of x and of y */
-  int vectors;
-  merbit_vector_order order;
-  int epilogue_vectors, epilogue_scalars; /* -1: no epilogue */
-  mpy_slot *slots;
-  int slot_count;
-} mpy_plan;
-
-static PyTypeObject *plan_type, *product_type;
+PyTypeObject *mpy_plan_type;
 
 /* The addresses of x and y if they are empty and their library gives NULL. */
 static double nothing[2];
@@ -272,21 +247,7 @@ static int take_slot(mpy_plan *self, void *stream) {
 
 /* ---- Products ---------------------------------------------------------------------------- */
 
-enum { EPILOGUE_VECTORS = 6 }; /* the limit of a plan */
-
-/* A product's arguments, checked. */
-typedef struct mpy_operands {
-  mpy_array x, y;
-  int64_t ldx, ldy;
-  void *stream;
-  const void *vectors[EPILOGUE_VECTORS]; /* of an epilogue */
-  const double *scalars;
-  double *sums; /* NULL: a product without an epilogue */
-} mpy_operands;
-
-/* Runs y = alpha A x + beta y, or the plan's product with an epilogue, without the GIL. Returns
- * 0, or -1 with an exception. */
-static int run(mpy_plan *self, const mpy_operands *o, const void *alpha, const void *beta) {
+int mpy_plan_run(mpy_plan *self, const mpy_operands *o, const void *alpha, const void *beta) {
   const int slot = take_slot(self, o->stream);
   const void *x = o->x.data != NULL ? o->x.data : nothing;
   void *y = o->y.data != NULL ? o->y.data : nothing + 1;
@@ -312,13 +273,6 @@ static int run(mpy_plan *self, const mpy_operands *o, const void *alpha, const v
     return -1;
   }
   return 0;
-}
-
-/* Returns 1 if the array is one vector of `count` elements that the plan accepts unchanged. */
-static int fits(const mpy_plan *self, const mpy_array *array, int64_t count) {
-  return array->ndim == 1 && array->shape[0] == count &&
-         mpy_merbit_type(array->type) == self->vector_type && mpy_contiguous(array) &&
-         mpy_is_on(array, self->device);
 }
 
 /* Checks the array's type and location. */
@@ -456,7 +410,7 @@ static PyObject *plan_multiply(PyObject *object, PyObject *arguments) {
   failed = lend_xy(self, x, y, stream, &o) != 0;
   if (!failed) {
     const void *a = scalar(self, alpha, rooms[0]), *b = scalar(self, beta, rooms[1]);
-    failed = PyErr_Occurred() || run(self, &o, a, b) != 0;
+    failed = PyErr_Occurred() || mpy_plan_run(self, &o, a, b) != 0;
   }
   mpy_return(&o.x);
   mpy_return(&o.y);
@@ -491,11 +445,11 @@ static int lend_doubles(const mpy_plan *self, PyObject *object, const char *name
 
 /* Borrows and checks the epilogue's vectors; `tuple` has as many as it needs. */
 static int lend_operands(const mpy_plan *self, PyObject *tuple,
-                         mpy_array arrays[EPILOGUE_VECTORS],
-                         const void *addresses[EPILOGUE_VECTORS]) {
+                         mpy_array arrays[MPY_EPILOGUE_VECTORS],
+                         const void *addresses[MPY_EPILOGUE_VECTORS]) {
   const Py_ssize_t count = PyTuple_Check(tuple) ? PyTuple_Size(tuple) : -1;
   Py_ssize_t i;
-  if (count != self->epilogue_vectors || count > EPILOGUE_VECTORS) {
+  if (count != self->epilogue_vectors || count > MPY_EPILOGUE_VECTORS) {
     mpy_raise(MERBIT_INVALID_ARGUMENT, "%lld vectors for an epilogue of %d", (long long)count,
               self->epilogue_vectors);
     return -1;
@@ -516,7 +470,7 @@ static int lend_operands(const mpy_plan *self, PyObject *tuple,
 static PyObject *plan_epilogue(PyObject *object, PyObject *arguments) {
   mpy_plan *self = (mpy_plan *)object;
   PyObject *x, *y, *vectors, *scalars, *sums, *stream;
-  mpy_array operands[EPILOGUE_VECTORS], numbers, results;
+  mpy_array operands[MPY_EPILOGUE_VECTORS], numbers, results;
   mpy_operands o;
   int failed, i;
   if (!PyArg_ParseTuple(arguments, "OOOOOO:epilogue", &x, &y, &vectors, &scalars, &sums,
@@ -535,9 +489,9 @@ static PyObject *plan_epilogue(PyObject *object, PyObject *arguments) {
   if (!failed) {
     o.scalars = (const double *)numbers.data;
     o.sums = (double *)results.data;
-    failed = run(self, &o, NULL, NULL) != 0;
+    failed = mpy_plan_run(self, &o, NULL, NULL) != 0;
   }
-  for (i = 0; i < EPILOGUE_VECTORS; i++) {
+  for (i = 0; i < MPY_EPILOGUE_VECTORS; i++) {
     mpy_return(&operands[i]);
   }
   mpy_return(&numbers);
@@ -600,133 +554,6 @@ static PyObject *plan_vector_type(PyObject *object, void *closure) {
   return PyLong_FromLong(((mpy_plan *)object)->vector_type);
 }
 
-/* ---- Product: the fast path -------------------------------------------------------------- */
-
-typedef struct mpy_product {
-  PyObject_HEAD mpy_plan *plan;
-  PyObject *empty;    /* called without arguments: returns a new array for y */
-  PyObject *stream;   /* called without arguments: returns the stream; NULL: not needed */
-  PyObject *address;  /* called with an array: returns its address; NULL: arrays are borrowed */
-  PyObject *facts;    /* called with x: returns its other properties; NULL: x is borrowed */
-  PyObject *expected; /* the properties of an x that fits */
-} mpy_product;
-
-static PyObject *new_reference_or_null(PyObject *object) {
-  if (object == Py_None) {
-    return NULL;
-  }
-  Py_INCREF(object);
-  return object;
-}
-
-static PyObject *product_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
-  PyObject *plan, *empty, *stream, *address, *facts, *expected;
-  mpy_product *self;
-  (void)keywords;
-  if (!PyArg_ParseTuple(arguments, "O!OOOOO:Product", plan_type, &plan, &empty, &stream,
-                        &address, &facts, &expected)) {
-    return NULL;
-  }
-  self = (mpy_product *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-  if (self == NULL) {
-    return NULL;
-  }
-  self->plan = (mpy_plan *)plan;
-  self->empty = empty;
-  self->stream = new_reference_or_null(stream);
-  self->address = new_reference_or_null(address);
-  self->facts = new_reference_or_null(facts);
-  self->expected = expected;
-  Py_INCREF(plan);
-  Py_INCREF(empty);
-  Py_INCREF(expected);
-  return (PyObject *)self;
-}
-
-static int product_traverse(PyObject *object, visitproc visit, void *arg) {
-  mpy_product *self = (mpy_product *)object;
-  Py_VISIT(Py_TYPE(object));
-  Py_VISIT(self->plan);
-  Py_VISIT(self->empty);
-  Py_VISIT(self->stream);
-  Py_VISIT(self->address);
-  Py_VISIT(self->facts);
-  Py_VISIT(self->expected);
-  return 0;
-}
-
-static void product_dealloc(PyObject *object) {
-  mpy_product *self = (mpy_product *)object;
-  PyObject_GC_UnTrack(object);
-  Py_XDECREF(self->plan);
-  Py_XDECREF(self->empty);
-  Py_XDECREF(self->stream);
-  Py_XDECREF(self->address);
-  Py_XDECREF(self->facts);
-  Py_XDECREF(self->expected);
-  mpy_free(object);
-}
-
-/* Stores the address that `callable` returns; calls it with `argument`, or without arguments if
- * that is NULL. Returns 0, or -1 with an exception. */
-static int ask_address(PyObject *callable, PyObject *argument, void **address) {
-  PyObject *number = PyObject_CallFunctionObjArgs(callable, argument, NULL);
-  if (number != NULL) {
-    *address = PyLong_AsVoidPtr(number);
-    Py_DECREF(number);
-  }
-  return PyErr_Occurred() ? -1 : 0;
-}
-
-/* Borrows x. Returns 1 if the plan can multiply it, 0 if not, -1 with an exception. */
-static int borrow_x(const mpy_product *self, PyObject *x, mpy_array *array) {
-  PyObject *found;
-  int same;
-  if (self->facts == NULL) {
-    return mpy_lend_briefly(x, "x", array) != 0 ? -1 : fits(self->plan, array, self->plan->in);
-  }
-  found = PyObject_CallFunctionObjArgs(self->facts, x, NULL);
-  if (found == NULL) {
-    return -1;
-  }
-  same = PyObject_RichCompareBool(found, self->expected, Py_EQ);
-  Py_DECREF(found);
-  return same == 1 && ask_address(self->address, x, &array->data) != 0 ? -1 : same;
-}
-
-/* Borrows y, a new array that fits. Returns 0, or -1 with an exception. */
-static int borrow_y(const mpy_product *self, PyObject *y, mpy_array *array) {
-  return self->address == NULL ? mpy_lend(y, "y", 1, array)
-                               : ask_address(self->address, y, &array->data);
-}
-
-/* Returns y = A x in a new array, or None if x does not fit the plan exactly; the caller then
- * finds out why. */
-static PyObject *product_multiply(PyObject *object, PyObject *x) {
-  mpy_product *self = (mpy_product *)object;
-  PyObject *y;
-  mpy_operands o;
-  memset(&o, 0, sizeof o);
-  if (borrow_x(self, x, &o.x) != 1) {
-    mpy_return(&o.x);
-    if (mpy_must_pass()) {
-      return NULL;
-    }
-    PyErr_Clear();
-    Py_RETURN_NONE;
-  }
-  y = PyObject_CallFunctionObjArgs(self->empty, NULL);
-  if (y != NULL && (borrow_y(self, y, &o.y) != 0 ||
-                    (self->stream != NULL && ask_address(self->stream, NULL, &o.stream) != 0) ||
-                    run(self->plan, &o, NULL, NULL) != 0)) {
-    Py_DECREF(y);
-    y = NULL;
-  }
-  mpy_return(&o.x);
-  mpy_return(&o.y);
-  return y;
-}
-
 int mpy_plan_init(PyObject *module) {
   static PyMethodDef plan_methods[] = {
       {"multiply", plan_multiply, METH_VARARGS, "multiply(x, y, alpha, beta, stream)"},
@@ -747,18 +574,5 @@ int mpy_plan_init(PyObject *module) {
                                      {0, NULL}};
   static PyType_Spec plan_spec = {"merbit._core.Plan", sizeof(mpy_plan), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, plan_slots};
-  static PyMethodDef product_methods[] = {
-      {"multiply", product_multiply, METH_O, "multiply(x): A x in a new array, or None"},
-      {NULL, NULL, 0, NULL}};
-  static PyType_Slot product_slots[] = {{Py_tp_new, (void *)product_new},
-                                        {Py_tp_dealloc, (void *)product_dealloc},
-                                        {Py_tp_traverse, (void *)product_traverse},
-                                        {Py_tp_methods, product_methods},
-                                        {0, NULL}};
-  static PyType_Spec product_spec = {"merbit._core.Product", sizeof(mpy_product), 0,
-                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, product_slots};
-  return mpy_add_type(module, &plan_spec, &plan_type) != 0 ||
-                 mpy_add_type(module, &product_spec, &product_type) != 0
-             ? -1
-             : 0;
+  return mpy_add_type(module, &plan_spec, &mpy_plan_type);
 }

@@ -237,16 +237,41 @@ template <class V> void bsr_build(bsr_bed<V> &b, uint64_t seed) {
   bsr_check_columns(b);
 }
 
-// Writes the values, like a plan's creation or an update of its values.
+// Stores the values of row-major blocks row by row, as a CSR has them.
+template <class V> void bsr_in_csr(const bsr_bed<V> &b, simt_array &values) {
+  uint64_t at = 0;
+  for (uint64_t row = 0; row < b.block_rows * b.f.rows; row++) {
+    const int64_t *const ends = b.from.places.row_ptr + row / b.f.rows;
+    for (uint64_t block = (uint64_t)ends[0]; block < (uint64_t)ends[1]; block++) {
+      for (uint64_t c = 0; c < b.f.cols; c++) {
+        values.template as<V>()[at++] =
+            b.block_values.template as<V>()[block * b.entries + row % b.f.rows * b.f.cols + c];
+      }
+    }
+  }
+}
+
+// Writes the values, like a plan's creation or an update of its values. With every other seed,
+// those of full blocks come in the order of a CSR.
 template <class V> void bsr_fill(bsr_bed<V> &b, uint64_t seed) {
   if (b.f.pattern || b.tiles == 0) {
     return;
   }
   b.take_values();
+  const bool in_csr = seed % 2 == 1 && !b.f.masked && !b.f.column_major && !b.f.edge;
+  simt_array values(in_csr ? b.block_values.count : 0, sizeof(V));
+  simt_array row_ptr(in_csr ? b.block_rows + 1 : 0, b.f.row_ptr_bytes);
+  if (in_csr) {
+    bsr_in_csr(b, values);
+    for (uint64_t row = 0; row <= b.block_rows; row++) {
+      row_ptr.store(row, (uint64_t)b.from.places.row_ptr[row]);
+    }
+  }
   simt_run(b.f.fill, b.run(seed),
            {csr_divide_up(b.packs.count / b.f.pack(), BSR_BUILD_THREADS), BSR_BUILD_THREADS, 0},
-           b.block_cols.get(), b.block_values.get(), b.mask_words.get(), (mbk_u64)b.m.cols,
-           b.blocks, b.tiles, b.packs.get());
+           b.block_cols.get(), in_csr ? values.get() : b.block_values.get(), b.mask_words.get(),
+           (mbk_u64)b.m.cols, b.blocks, b.tiles, in_csr ? row_ptr.get() : nullptr,
+           b.slot_row.get(), b.row_id.get(), b.packs.get());
   bsr_check_packs(b);
 }
 
