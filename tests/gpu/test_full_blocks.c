@@ -274,6 +274,7 @@ static void new_values(void **state) {
     products_case_make(gpu, &m, &form, &c);
     assert_int_equal(merbit_plan_create(gpu, &c.a.view, &form.plan, &plan), MERBIT_OK);
     assert_int_equal(plan->method, MERBIT_METHOD_BSR);
+    assert_true(plan->device.values == 0); /* so new values are read where they are */
     (void)products_move(gpu, c.x, (size_t)m.cols * 8, &x);
     (void)products_move(gpu, c.y0, (size_t)m.rows * 8, &y);
     for (turn = 0; turn < 3; turn++) {
