@@ -21724,8 +21724,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 				: mbi_value_shared(plan) + mbi_scan_held_shared(plan, adds),
 				stream, &arguments, sizeof arguments));
 	}
-	return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream,
-			mbi_plan_start(plan, s->blocks > 0));
+	return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, mbi_plan_start(plan, 1));
 }
 
 static void mbi_scan_info(const merbit_plan *plan, merbit_plan_info *info) {

@@ -180,7 +180,6 @@ static void calm_plans(void **state) {
     desc.method = i == 0   ? MERBIT_METHOD_SCAN
                   : i == 1 ? MERBIT_METHOD_HUBS
                            : MERBIT_METHOD_BINNED;
-    tuning_take(&desc, 0, i == 0); /* rows that may cross thread blocks */
     view = merbit_csr(ROWS, COLS, 0, none, NULL, NULL);
     view.value_type = MERBIT_F32;
     expect_overlaps(&view, &desc, 1, 0, 1);

@@ -305,8 +305,6 @@ MUTATIONS = [
      "early: slices of solvers load x as what nobody writes", "fake_versions"),
     ("mbi_plan_start", "return mbi_plan_launches_plainly(plan) && !behind ?",
      "return mbi_plan_launches_plainly(plan) && behind ?", "products of calm plans start early", "fake_versions"),
-    ("mbi_scan_multiply", "mbi_plan_start(plan, s->blocks > 0)", "mbi_plan_start(plan, 1)",
-     "a fix-up with nothing before it starts early in a calm plan", "fake_versions"),
     ("mbi_binned_multiply", "overlaps ? mbi_plan_start(plan, 0) :", "overlaps ? MBI_LAUNCH_DEPENDENT :",
      "bins of calm plans start early", "fake_versions"),
     ("mbi_cb_launch_fixup", "stream, &arguments, 0, mbi_plan_start(plan, 1));",
