@@ -37853,6 +37853,8 @@ MERBIT_API merbit_status merbit_preconditioner_get_info(
 static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char *call,
 		const void *in, const void *out, const char *names) {
 	merbit_context *context = solver->context;
+	char what[64];
+	int i;
 	if (solver->n > 0 && (in == NULL || out == NULL)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%c` is NULL", call, names[in != NULL]);
 	}
@@ -37861,20 +37863,16 @@ static merbit_status mbi_solver_check_vectors(merbit_solver *solver, const char 
 				"%s: %c and %c overlap; use two vectors of %" PRId64 " elements", call,
 				names[0], names[1], solver->n);
 	}
-	if (!mbi_solve_host_vectors(solver) && solver->n > 0 &&
-			(!mbi_device_owns(context, in) || !mbi_device_owns(context, out))) {
+	if (mbi_solve_host_vectors(solver) || solver->n == 0) { return MERBIT_OK; }
+	if (!mbi_device_owns(context, in) || !mbi_device_owns(context, out)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
 				"%s: %c is host memory, but the solver computes on CUDA; use a "
 				"merbit_buffer, or solver_desc.vector_memory = MERBIT_MEMORY_HOST",
 				call, names[mbi_device_owns(context, in) != 0]);
 	}
-	if (!mbi_solve_host_vectors(solver) && solver->n > 0) {
-		int i;
-		for (i = 0; i < 2; i++) {
-			char what[64];
-			(void)snprintf(what, sizeof what, "%s: %c", call, names[i]);
-			MBI_TRY(mbi_types_check_address(context, what, solver->type, i == 0 ? in : out));
-		}
+	for (i = 0; i < 2; i++) {
+		(void)snprintf(what, sizeof what, "%s: %c", call, names[i]);
+		MBI_TRY(mbi_types_check_address(context, what, solver->type, i == 0 ? in : out));
 	}
 	return MERBIT_OK;
 }
