@@ -24,7 +24,7 @@ says '"block_histogram"' json
 says '0 results of merbit and 0 of rivals outside the bound' out
 
 # Kernels of blocks by threads and waves.
-run --methods bsr,bsr-team,sweep-bsr-vector --tuning waves=2 gen:bsrband:1k
+run --methods bsr,bsr-team,sweep-bsr-vector --tuning waves=2 gen:bsrband:200
 for name in bsr bsr-team bsr-team-ab sweep-bsr-vector-t32-w1 sweep-bsr-vector-t1024-w16; do row $name; done
 
 # The number of iterations asked for, with products by named methods.

@@ -42,8 +42,9 @@ printf '#include <tgmath.h>\n#define MERBIT_IMPLEMENTATION\n#include "merbit.h"\
 "$python" "$root/gen/generate.py" --study --output "$work/study/merbit.h" || fail "gen/generate.py --study"
 
 # All combinations of languages, OpenMP and optimisation run with --full. By default nothing is optimised (test_levels.sh does
-# that), and MERBIT_TEST_SEED chooses whether C or C++ has OpenMP and the methods for comparison, which later standard is
-# tested, for its warnings only, without generating code, and whether gcc or clang, if both are there, generates code at all.
+# that), and MERBIT_TEST_SEED chooses whether C or C++ has OpenMP and the methods for comparison, whether code is generated
+# for C++, or its warnings alone are tested, as those of a later standard are, which one that is, and whether gcc or clang, if
+# both are there, generates code at all.
 if [ $((${MERBIT_TEST_SEED-1} % 2)) -eq 0 ]; then
   next=c++11 later=c++20
 else
@@ -71,6 +72,7 @@ for family in gcc clang; do
   studies=$next
   standards="c99 c++11 $later"
   parsed=$later
+  [ $next = c++11 ] || parsed="c++11 $later"
   [ -z "${MERBIT_TEST_FULL-}" ] || {
     optimised="gcc:c99: gcc:c++11: gcc:c99:-fopenmp gcc:c++11:-fopenmp clang:c99: clang:c++11: clang:c99:-fopenmp clang:c++11:-fopenmp"
     both="c99 gnu17 c++11 c++20"

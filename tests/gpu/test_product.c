@@ -99,7 +99,7 @@ static void products_are_bitwise_repeatable(void **state) {
     double *first;
     fixture_make(&f, gpu, 3, gpu_method(k), 0);
     first = (double *)test_allocate(f.m.rows, 8);
-    for (repeat = 0; repeat < (gpu_stride() > 1 ? 5 : 20); repeat++) {
+    for (repeat = 0; repeat < (gpu_stride() > 1 ? 3 : 20); repeat++) {
       assert_int_equal(merbit_spmv(f.plan, NULL, NULL, merbit_buffer_pointer(f.x), NULL,
                                    merbit_buffer_pointer(f.y), NULL),
                        MERBIT_OK);

@@ -1,8 +1,8 @@
 /* Every kernel with the real NVRTC, which needs no GPU: one canonical specialisation of each
  * file for every architecture that NVRTC knows, all specialisations for sm_75, sm_90 and
  * sm_120. No register may be spilled, with a few exceptions in SLICED, DIAGONALS and SCAN. In
- * quick effort the seed selects a 96th of either, at least one of each file; 96 consecutive
- * seeds select all. */
+ * quick effort the seed selects a 96th of either, and of the latter at least one of each file;
+ * 96 consecutive seeds select all. */
 #include "support/internal.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,12 +15,12 @@
 
 static int compiled;
 
-/* Distributes the specialisations of each file among `parts` seeds, or fewer if it has fewer.
- * The first pass of a test only counts them. */
+/* Distributes the specialisations of each file among `parts` seeds, or among its number of
+ * specialisations, if fewer, times `sparse`. The first pass of a test only counts them. */
 enum { MOST_FILES = 64 };
 static struct {
   int counting;
-  unsigned parts, files;
+  unsigned parts, sparse, files;
   uint64_t seed;
   struct {
     const char *name;
@@ -29,10 +29,11 @@ static struct {
 } dealt;
 
 /* Runs compile_all twice, the first time to count. */
-static void deal(void (*compile_all)(void)) {
+static void deal(void (*compile_all)(void), unsigned sparse) {
   memset(&dealt, 0, sizeof dealt);
   dealt.seed = test_rotating_seed();
   dealt.parts = (unsigned)test_effort(96, 1);
+  dealt.sparse = sparse;
   dealt.counting = 1;
   compile_all();
   dealt.counting = 0;
@@ -42,7 +43,7 @@ static void deal(void (*compile_all)(void)) {
 /* Returns 0 for one in `parts` consecutive specialisations of a file, at changing places,
  * because forms come in a periodic order. Consecutive files begin at different places. */
 static int left_out(const char *file) {
-  unsigned f = 0, at, parts;
+  unsigned f = 0, at, parts, most;
   while (f < dealt.files && strcmp(dealt.file[f].name, file) != 0) {
     f++;
   }
@@ -54,7 +55,8 @@ static int left_out(const char *file) {
     dealt.file[f].forms++;
     return 1;
   }
-  parts = dealt.file[f].forms < dealt.parts ? dealt.file[f].forms : dealt.parts;
+  most = dealt.file[f].forms * dealt.sparse;
+  parts = most < dealt.parts ? most : dealt.parts;
   at = dealt.file[f].seen++;
   return (at + at / parts * 7 + f + dealt.seed) % parts != 0;
 }
@@ -391,7 +393,7 @@ static void compile_for_every_architecture(void) {
 static void every_architecture_takes_every_file(void **state) {
   (void)state;
   need_nvrtc();
-  deal(compile_for_every_architecture);
+  deal(compile_for_every_architecture, 3);
 }
 
 /* Eight blocks of 256 threads leave 32 registers per thread, too few for eight vectors. */
@@ -502,19 +504,22 @@ static void compile_every_form(void) {
       compile("spmv/stages/transpose.cu", &preamble, capabilities[c]);
     }
     compile_solvers(MERBIT_F32, capabilities[c]);
+    compile_solvers(MERBIT_F64, capabilities[c]);
+    profile_preamble(&preamble);
+    compile("jit/profile.cu", &preamble, capabilities[c]);
   }
 }
 
 static void every_form_compiles_without_spills(void **state) {
   (void)state;
   need_nvrtc();
-  deal(compile_every_form);
+  deal(compile_every_form, 1);
 }
 
-/* The files that plans compile in parts; two of them in quick effort. */
+/* The files that plans compile in parts; one of them in quick effort. */
 static void parts_share_the_kernels(void **state) {
   const uint64_t seed = test_rotating_seed();
-  const int most = test_effort(2, 7);
+  const int most = test_effort(1, 7);
   int i;
   (void)state;
   need_nvrtc();

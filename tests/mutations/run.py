@@ -66,6 +66,7 @@ def check():
     """Prints the faults of the tables. Returns 1 if there are any."""
     sources, known, wrong, numbers = anchors.Sources(), names.all_names(), [], {}
     words = set(re.findall(r"\w+", " ".join(sources.bare.values())))
+    own = {word for word in words if re.match("mb[iks]_|MB[IKS]_", word)}
     shared = words_of(" ".join(text for file, text in sources.bare.items() if re.search(r"\.h(\.j2)?$", file)))
     for row in table.MUTATIONS + table.GPU_MUTATIONS:
         where, old, new, _, tests = row
@@ -79,7 +80,7 @@ def check():
         if unknown:
             wrong.append(f"{title(row)}: no name in the sources: {', '.join(sorted(unknown))}")
         near = shared | words_of(" ".join(sources.text[place.file] for place in sources.places(where)))
-        strange = words_of(new) - near - WORDS_OF_C - {word for word in words if re.match("mb[iks]_|MB[IKS]_", word)}
+        strange = words_of(new) - near - WORDS_OF_C - own
         if strange:
             wrong.append(f"{title(row)}: no such name in its file or in a header: {', '.join(sorted(strange))}")
         if planting.balanced(old) != planting.balanced(new):

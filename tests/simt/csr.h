@@ -436,10 +436,10 @@ std::vector<uint64_t> csr_seeds(const std::vector<const Form *> &forms, const Fo
 
 // Returns whether, in quick effort, a form skips a matrix. A form runs one small matrix in
 // three, which change with the seed and from form to form. Of the others, which take most of
-// the time, a form runs one in six, and of the four largest one in twelve.
+// the time, a form runs one in eight, and of the four largest one in 16.
 inline bool csr_left_to_others(size_t place, int index, const test_matrix &m) {
   const int64_t size = m.rows + m.nnz;
-  const size_t apart = size > 20000 ? 12 : size > 3000 ? 6 : 3;
+  const size_t apart = size > 20000 ? 16 : size > 3000 ? 8 : 3;
   return test_effort(1, 0) && ((size_t)index + place + simt_seeds[2]) % apart != 0;
 }
 

@@ -262,9 +262,11 @@ static int pairs_repair(pairs *p, combination *c, int *fixed) {
   }
   for (pass = 0; pass < 2; pass++) {
     for (f = 0; f < FACTORS; f++) {
-      for (a = 1; !fixed[f] && a < factor_levels(f); a++) {
+      const int levels = fixed[f] ? 0 : factor_levels(f);
+      for (a = 1; a < levels; a++) {
         for (g = pass == 0 ? FACTORS - 1 : f + 1; g < FACTORS; g++) {
-          for (b = 0; b < (pass == 0 || fixed[g] ? 1 : factor_levels(g)); b++) {
+          const int others = pass == 0 || fixed[g] ? 1 : factor_levels(g);
+          for (b = 0; b < others; b++) {
             *c = wanted;
             c->at[f] = a;
             if (pass == 1 && !fixed[g]) {
@@ -324,8 +326,9 @@ TEST_UNUSED static int pairs_next(pairs *p, combination *c) {
   memset(fixed, 0, sizeof fixed);
   for (f = 0; f < FACTORS; f++) {
     for (g = 0; g < f; g++) {
-      for (a = 0; a < factor_levels(f); a++) {
-        for (b = 0; b < factor_levels(g); b++) {
+      const int levels = factor_levels(f), others = factor_levels(g);
+      for (a = 0; a < levels; a++) {
+        for (b = 0; b < others; b++) {
           if (p->seen[f][a][g][b] != 0 || skip-- > 0) {
             continue;
           }

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Runs a test again only if its input has changed since it passed: once.sh STAMP INPUT... -- COMMAND...
+# The input is the contents of the INPUT files, the command, the compilers' versions and MERBIT_TEST_FULL; STAMP keeps their
+# checksum. The command finds MERBIT_TEST_SEED set to a number of that checksum, so that it makes the same choices again.
+set -eu
+stamp=$1
+shift
+inputs=""
+while [ "$1" != -- ]; do
+  inputs="$inputs $1"
+  shift
+done
+shift
+sum=$({
+  cat $inputs
+  echo "$* ${MERBIT_TEST_FULL-}"
+  for compiler in cc c++ gcc g++ clang clang++; do
+    command -v $compiler >/dev/null && $compiler --version
+  done
+} | cksum)
+if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ]; then
+  echo "passed before with the same input"
+  exit 0
+fi
+MERBIT_TEST_SEED=${sum%% *} "$@"
+echo "$sum" >"$stamp"
