@@ -20369,7 +20369,7 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 #define MBI_CHOOSE_BLOCKS 0.625
 #endif
 
-#define MBI_CHOOSE_DIAGONALS_CALLS 100
+#define MBI_CHOOSE_SAMPLE_CALLS 100
 
 #define MBI_MEASURE_SHARE 0.03
 #define MBI_MEASURE_MOST 3
@@ -20574,7 +20574,9 @@ static double mbi_together_share(const merbit_plan *plan) {
 	return mbi_together_x(plan) / mbi_together_l1(plan);
 }
 
-static int mbi_together_held(const merbit_plan *plan) { return mbi_together_share(plan) <= 0.75; }
+static int mbi_together_held(const merbit_plan *plan) {
+	return mbi_together_share(plan) <= (mbi_choose_small(plan) ? 1 : 0.75);
+}
 
 static int mbi_together_random(const merbit_plan *plan) {
 	const double found = plan->nonempty.sectors;
@@ -22067,10 +22069,22 @@ static int mbi_rows_lanes(const merbit_plan *plan) {
 	return wish != 0 ? wish : more ? 16 : mbi_rows_spread(plan);
 }
 
+static int mbi_rows_half(const merbit_plan *plan) {
+	return mbi_rows_fill(plan, mbi_rows_lanes(plan)) >= 0.5;
+}
+
+static int mbi_rows_resident(const merbit_plan *plan, int lanes, uint64_t share) {
+	const double fill = mbi_rows_fill(plan, lanes);
+	const int floats = mbi_rows_batch(plan) == 8;
+	const int uneven = plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 5;
+	return mbi_choose_small(plan) && lanes > 1 && uneven && fill <= 1.1 &&
+			(floats ? share >= 8 && fill > 0.625 : share == 4 && fill > 0.75) ? (floats ? 5 : 3) : 8;
+}
+
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
 	const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
 	const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
-	const int most = !mbi_rows_together(plan) ? 8
+	const int most = !mbi_rows_together(plan) ? mbi_rows_resident(plan, lanes, share)
 			: mbi_rows_batch(plan) == 8 && mbi_together_near(plan, 128) ? 4 : 2;
 	return wish != 0 ? wish : share > (uint64_t)most ? most : (int)share;
 }
@@ -22230,6 +22244,13 @@ static int mbi_rows_idle(const merbit_plan *plan) {
 	const uint64_t slots = plan->nonempty.slots;
 	const uint64_t most = slots <= MBI_ROWS_SHORT * plan->device.rows ? 4 : 2;
 	return !mbi_rows_lone(plan) && slots > most * plan->device.nnz;
+}
+
+static int mbi_rows_idle_in_l2(const merbit_plan *plan) {
+	const double slots = (double)plan->nonempty.slots / (double)plan->device.nnz;
+	const double shared = 1 - log2(mbi_rows_lanes(plan)) / 5;
+	return 1 + (slots - 1) * shared >
+			(plan->nonempty.slots <= MBI_ROWS_SHORT * plan->device.rows ? 4 : 2.5);
 }
 
 static double mbi_rows_cost(const merbit_plan *plan) {
@@ -22474,7 +22495,7 @@ static int mbi_sliced_near(const merbit_plan *plan) {
 
 static int mbi_sliced_shares(const merbit_plan *plan) {
 	const double x = mbi_together_share(plan);
-	return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
+	return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.15 &&
 			(x < 2 || mbi_sliced_together(plan) || mbi_together_abreast(plan));
 }
 
@@ -22971,14 +22992,17 @@ static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t si
 
 #define MBI_DIAGONALS_STEP 5.0
 
+static double mbi_diagonals_steps(const merbit_plan *plan) {
+	return mbi_diagonals_expected(plan) * MBI_SLICE / (double)plan->device.rows /
+			mbi_diagonals_unroll(plan);
+}
+
 static double mbi_diagonals_seconds(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double bytes = mbi_diagonals_likely(plan);
-	const double steps =
-			mbi_diagonals_expected(plan) * MBI_SLICE / t.rows / mbi_diagonals_unroll(plan);
 	return mbi_choose_longer(0.95 *
 			mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers / 2),
-			steps * (MBI_DIAGONALS_STEP * plan->profile->l2_load_seconds +
+			mbi_diagonals_steps(plan) * (MBI_DIAGONALS_STEP * plan->profile->l2_load_seconds +
 			mbi_choose_passing(plan) / 16.0 * plan->profile->memory_load_seconds));
 }
 
@@ -26564,6 +26588,7 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 }
 
 #define MBI_CHOOSE_STEPS 3.0
+#define MBI_CHOOSE_SAVED 0.25
 
 static int mbi_choose_few_rows(const merbit_plan *plan) {
 	const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
@@ -26571,9 +26596,16 @@ static int mbi_choose_few_rows(const merbit_plan *plan) {
 			!mbi_choose_fits(plan, mbi_device_csr_stream_bytes(plan) + vectors, 1);
 }
 
+static int mbi_choose_few_steps(const merbit_plan *plan) {
+	const double steps = mbi_rows_steps(plan);
+	const double mean = (double)plan->device.nnz / (double)plan->nonempty.count;
+	return steps <= MBI_CHOOSE_STEPS || (plan->nonempty.typical <= 2 * mean && mbi_rows_half(plan) &&
+			mbi_walk_end(plan, steps - 1.5, 1) <= MBI_CHOOSE_SAVED * mbi_scan_cost(plan));
+}
+
 static int mbi_choose_small_rows(const merbit_plan *plan) {
-	return !mbi_rows_idle(plan) && !mbi_choose_few_rows(plan) &&
-			(mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
+	return !mbi_rows_idle_in_l2(plan) && !mbi_choose_few_rows(plan) &&
+			(mbi_scan_holds_all(plan) ? mbi_choose_few_steps(plan)
 			: mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }
 
@@ -26582,18 +26614,28 @@ static int mbi_choose_small_slices(const merbit_plan *plan) {
 			plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
 }
 
+#define MBI_CHOOSE_SHARED 32
+
 static int mbi_choose_small_shares(const merbit_plan *plan, int rows) {
 	const double scan = mbi_scan_cost(plan);
 	const double other = rows && !mbi_together_abreast(plan) ? mbi_rows_cost(plan) : scan;
 	return mbi_plan_plain(plan) && mbi_sliced_trusted(plan) && mbi_sliced_shares(plan) &&
+			plan->device.nnz >= MBI_CHOOSE_SHARED * plan->nonempty.count &&
 			plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
 			mbi_sliced_cost(plan) < 0.95 * (other < scan ? other : scan);
 }
 
 static int mbi_choose_small_sample(const merbit_plan *plan) {
 	return plan->device.nnz > 0 && mbi_choose_small(plan) &&
-			plan->desc.expected_calls >= MBI_CHOOSE_DIAGONALS_CALLS &&
+			plan->desc.expected_calls >= MBI_CHOOSE_SAMPLE_CALLS &&
 			mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
+}
+
+#define MBI_CHOOSE_DIAGONALS 0.45
+static int mbi_choose_small_diagonals(const merbit_plan *plan) {
+	return (double)mbi_device_csr_stream_bytes(plan) >=
+			MBI_CHOOSE_DIAGONALS * plan->profile->l2_bytes &&
+			mbi_diagonals_trusted(plan) && mbi_diagonals_steps(plan) <= 2;
 }
 
 static double mbi_choose_tie(const merbit_plan *plan, merbit_method best, merbit_method next) {
@@ -26622,7 +26664,7 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 static merbit_method mbi_choose_method(merbit_plan *plan) {
 	const int even = mbi_sliced_trusted(plan);
 	if (mbi_choose_small(plan)) {
-		const int diagonals = mbi_diagonals_trusted(plan);
+		const int diagonals = mbi_choose_small_diagonals(plan);
 		const int even_rows = mbi_choose_small_rows(plan);
 		const int shares = !diagonals && mbi_choose_small_shares(plan, even_rows);
 		const int rows = !diagonals && !shares && even_rows;

@@ -75,6 +75,8 @@ static int mbi_choose_slices(const merbit_plan *plan) {
 /* The number of steps of ROWS (load columns, then x) that take as long as the exchange of
  * carries among SCAN's warps through shared memory. */
 #define MBI_CHOOSE_STEPS 3.0
+/* The share of SCAN's time that ROWS saves if rows take only a step or two. */
+#define MBI_CHOOSE_SAVED 0.25
 
 /* Returns whether a small matrix has so few rows that their lanes cannot hide the latency of
  * loads that miss L2. Each half of L2 holds its own copy of the vectors, so their bytes count
@@ -86,13 +88,26 @@ static int mbi_choose_few_rows(const merbit_plan *plan) {
          !mbi_choose_fits(plan, mbi_device_csr_stream_bytes(plan) + vectors, 1);
 }
 
+/* Returns whether the longest row of a small matrix takes ROWS few steps, if SCAN has the whole
+ * matrix in flight at once, in a single launch. (Doubles in 1,226 rows of 1,187 on an H200, of
+ * which the lanes take 256 at a time: ROWS 9.9 us, SCAN 7.5.) More steps pay if they take less
+ * than ROWS saves, if there are enough rows for half of the GPU's lanes, which hide the latency
+ * of each other's loads, and if rows much longer than most do not hold most of the nonzeros.
+ * (1M floats in 250,000 rows of 4 random columns, the longest of 16: ROWS 8.8, SCAN 11.5. 6,000
+ * of 60,000 rows have 150 of 25 nonzeros on average: 11.6 and 8.6.) */
+static int mbi_choose_few_steps(const merbit_plan *plan) {
+  const double steps = mbi_rows_steps(plan);
+  const double mean = (double)plan->device.nnz / (double)plan->nonempty.count;
+  return steps <= MBI_CHOOSE_STEPS ||
+         (plan->nonempty.typical <= 2 * mean && mbi_rows_half(plan) &&
+          mbi_walk_end(plan, steps - 1.5, 1) <= MBI_CHOOSE_SAVED * mbi_scan_cost(plan));
+}
+
 /* Returns whether ROWS pays for a small matrix: few lanes idle, and walking the longest row
- * takes no longer than SCAN. If SCAN has the whole matrix in flight at once, in a single
- * launch, ROWS pays only for rows of a few steps. (Doubles in 1,226 rows of 1,187 on an H200,
- * of which the lanes take 256 at a time: ROWS 9.9 us, SCAN 7.5.) */
+ * takes no longer than SCAN. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
-  return !mbi_rows_idle(plan) && !mbi_choose_few_rows(plan) &&
-         (mbi_scan_holds_all(plan) ? mbi_rows_steps(plan) <= MBI_CHOOSE_STEPS
+  return !mbi_rows_idle_in_l2(plan) && !mbi_choose_few_rows(plan) &&
+         (mbi_scan_holds_all(plan) ? mbi_choose_few_steps(plan)
                                    : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }
 
@@ -105,6 +120,10 @@ static int mbi_choose_small_slices(const merbit_plan *plan) {
          plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
 }
 
+/* The least nonzeros per row with which warps share the slices of a small matrix. ROWS takes
+ * fewer in one step. (2M floats of a 27-point stencil on an H200: ROWS 4.0 us, SLICED 5.5.) */
+#define MBI_CHOOSE_SHARED 32
+
 /* Returns whether slices that several warps share pay for a small matrix, by the forecasts.
  * (Floats on an H100, us: 18,974 rows of 158, SLICED 8.1, ROWS 12.5; 2,000 rows of alternately
  * 1 and 1,000, 6.0 and 8.9.) If neighbouring rows read whole lines of x together, the forecast
@@ -114,16 +133,28 @@ static int mbi_choose_small_shares(const merbit_plan *plan, int rows) {
   const double scan = mbi_scan_cost(plan);
   const double other = rows && !mbi_together_abreast(plan) ? mbi_rows_cost(plan) : scan;
   return mbi_plan_plain(plan) && mbi_sliced_trusted(plan) && mbi_sliced_shares(plan) &&
+         plan->device.nnz >= MBI_CHOOSE_SHARED * plan->nonempty.count &&
          plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
          mbi_sliced_cost(plan) < 0.95 * (other < scan ? other : scan);
 }
 
-/* Returns whether a small matrix may be sampled for diagonals. With fewer bytes or products,
- * DIAGONALS saves less than finding and storing the diagonals costs. */
+/* Returns whether the columns of a small matrix may be sampled. With fewer bytes or products,
+ * SLICED and DIAGONALS save less than sampling and their forms cost. */
 static int mbi_choose_small_sample(const merbit_plan *plan) {
   return plan->device.nnz > 0 && mbi_choose_small(plan) &&
-         plan->desc.expected_calls >= MBI_CHOOSE_DIAGONALS_CALLS &&
+         plan->desc.expected_calls >= MBI_CHOOSE_SAMPLE_CALLS &&
          mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
+}
+
+/* A small matrix has diagonals if they have at least this share of L2, and a slice as many as a
+ * lane walks in two steps: columns cost little in L2. (On an H200, us by DIAGONALS and by ROWS:
+ * floats, 4M, 7 points 5.8 and 7.1, 9 points 7.3 and 6.6; 3M, 9 points 6.2 and 4.8; 2M, 27
+ * points 6.4 and 4.0; doubles, 1.5M, 5 points 5.1 and 4.4.) */
+#define MBI_CHOOSE_DIAGONALS 0.45
+static int mbi_choose_small_diagonals(const merbit_plan *plan) {
+  return (double)mbi_device_csr_stream_bytes(plan) >=
+             MBI_CHOOSE_DIAGONALS * plan->profile->l2_bytes &&
+         mbi_diagonals_trusted(plan) && mbi_diagonals_steps(plan) <= 2;
 }
 
 /* Returns the factor by which SLICED may exceed a forecast of ROWS. No forecast contains the
@@ -161,7 +192,7 @@ static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
   const int even = mbi_sliced_trusted(plan);
   if (mbi_choose_small(plan)) {
-    const int diagonals = mbi_diagonals_trusted(plan);
+    const int diagonals = mbi_choose_small_diagonals(plan);
     const int even_rows = mbi_choose_small_rows(plan);
     const int shares = !diagonals && mbi_choose_small_shares(plan, even_rows);
     const int rows = !diagonals && !shares && even_rows;
@@ -245,12 +276,12 @@ static int mbi_choose_probes(const merbit_plan *plan) {
              MBI_CHOOSE_PROBE_LAUNCHES * plan->profile->launch_seconds;
 }
 
-/* Collects what the forecasts need to know about the columns. Large matrices are sampled; small
- * ones only for diagonals. A small matrix is searched for full blocks unless ROWS, which is
- * faster, suits it. (3 x 3 blocks, 25 MB in f32, on an H200: ROWS 5.5 us, BSR 7.0.) Hubs are
- * counted only if many products follow, gathers take at least a third of a product's time, and
- * the caches miss most of them but not nearly all: with hubs, a window of nonzeros reads some
- * sectors more than once. */
+/* Collects what the forecasts need to know about the columns. Large matrices are sampled,
+ * small ones if they are large enough and enough products follow. A small matrix is searched
+ * for full blocks unless ROWS, which is faster, suits it. (3 x 3 blocks, 25 MB in f32, on an
+ * H200: ROWS 5.5 us, BSR 7.0.) Hubs are counted only if many products follow, gathers take at
+ * least a third of a product's time, and the caches miss most of them but not nearly all: with
+ * hubs, a window of nonzeros reads some sectors more than once. */
 #define MBI_CHOOSE_NO_HUBS 0.98
 static merbit_status mbi_choose_sample(merbit_plan *plan) {
   const double cols = (double)plan->device.cols * (double)mbi_type_size(plan->type);

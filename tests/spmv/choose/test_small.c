@@ -66,20 +66,49 @@ static void few_rows_of_small_matrices(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
 }
 
-/* If samples of a small matrix find diagonals, DIAGONALS comes first. */
-static void small_matrices_of_diagonals(void **state) {
+/* More than three steps of ROWS pay up to a quarter of SCAN's time, if half of the GPU's lanes
+ * have rows, and if long rows do not hold most nonzeros. */
+static void steps_that_pay(void **state) {
+  const uint64_t half = 132 * 1024;
+  double most;
   merbit_plan plan;
   (void)state;
-  square_of(&plan, MERBIT_F32, 100000, 700000);
+  square_of(&plan, MERBIT_F32, half, 4 * half);
+  most = 5 * (1.5 + mbi_scan_cost(&plan) / 4 / (2 * mbi_walk_load(&plan)));
+  assert_true(most > 3 * 5 + 1);
+  plan.nonempty.longest = (uint32_t)most;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
+  plan.nonempty.typical = 8;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
+  plan.nonempty.typical = 8.01;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths");
+  plan.nonempty.typical = 8;
+  plan.nonempty.longest += 2;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths");
+  plan.nonempty.longest -= 2;
+  plan.device.rows = plan.nonempty.count = half - 1;
+  plan.device.nnz -= 4;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths");
+}
+
+/* If samples of a small matrix find diagonals, DIAGONALS comes first, from 0.45 of L2 on. */
+static void small_matrices_of_diagonals(void **state) {
+  const uint64_t nnz = 62914560 / 20 * 9 / 8;
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 505564, nnz);
   plan.nonempty.longest = 7;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length; runner-up scan");
-  plan.nonempty.diagonal_slots = 2;
+  plan.nonempty.diagonal_slots = 1;
   takes(&plan, MERBIT_METHOD_DIAGONALS, "small, with few diagonals; runner-up scan");
-  plan.nonempty.slots = plan.nonempty.sorted_slots = 5000000; /* uneven rows, or full blocks */
+  plan.device.nnz--;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length; runner-up scan");
+  plan.device.nnz++;
+  plan.nonempty.slots = plan.nonempty.sorted_slots = 5 * nnz; /* uneven rows, or full blocks */
   plan.nonempty.block_rows = plan.nonempty.block_cols = 3;
   takes(&plan, MERBIT_METHOD_DIAGONALS, "small, with few diagonals; runner-up scan");
   plan.nonempty.block_rows = plan.nonempty.block_cols = 0;
-  plan.nonempty.diagonal_slots = 2.15;
+  plan.nonempty.diagonal_slots = 1.15; /* 8.05 of a slice, 4 in each step */
   takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths; runner-up rows");
   plan.nonempty.diagonal_slots = 1;
   plan.nonempty.longest = 5000; /* one lane would walk it */
@@ -88,7 +117,8 @@ static void small_matrices_of_diagonals(void **state) {
 
 /* Blocks of 3 x 3 have diagonals that are mostly full, but so many that a lane walks too
  * long. (40,500 rows in f32 on an H100, us: DIAGONALS 15, ROWS 6.4, SLICED with shared
- * slices 5.3.) */
+ * slices 5.3.) 16 diagonals take two steps. Slices of fewer than 32 nonzeros per row are not
+ * shared. */
 static void small_matrices_of_many_diagonals(void **state) {
   merbit_plan plan;
   (void)state;
@@ -100,10 +130,21 @@ static void small_matrices_of_many_diagonals(void **state) {
   plan.nonempty.sectors = 0.02;
   plan.nonempty.narrow = 1;
   takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows");
-  plan.device.rows = plan.nonempty.count = 117649; /* 27 points */
-  plan.nonempty.longest = 27;
-  plan.nonempty.diagonal_slots = 1.03;
+  assert_false(mbi_diagonals_trusted(&plan));
+  plan.device.rows = plan.nonempty.count = plan.device.nnz / 32;
+  plan.nonempty.longest = 32;
+  plan.nonempty.diagonal_slots = 0;
+  plan.nonempty.sectors = 0.3;
+  plan.nonempty.lines = plan.nonempty.lines_abreast = 0.9;
+  takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows");
+  plan.device.rows = ++plan.nonempty.count;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
+  square_of(&plan, MERBIT_F32, 225000, 225000 * 16);
+  plan.nonempty.longest = 17;
+  plan.nonempty.diagonal_slots = 1;
   takes(&plan, MERBIT_METHOD_DIAGONALS, "small, with few diagonals");
+  plan.nonempty.diagonal_slots = 1.01;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
 }
 
 /* Warps share the slices of a small matrix of long rows if they read more of x than any method
@@ -122,6 +163,19 @@ static void small_matrices_of_long_rows(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   plan.desc.expected_calls = 100;
   plan.nonempty.sectors = 0; /* no sample */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
+  square_of(&plan, MERBIT_F32, 50000, 3000000); /* x: 0.15 of L1, or less */
+  plan.device.cols = 8720;
+  plan.nonempty.longest = 96;
+  plan.nonempty.sectors = 0.27;
+  plan.nonempty.lines = plan.nonempty.lines_abreast = 0.95;
+  takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows");
+  plan.device.cols = 8715;
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
+  plan.device.cols = 58112; /* all of L1, or more */
+  plan.nonempty.sectors = 0.65;
+  takes(&plan, MERBIT_METHOD_SLICED, "small, with long rows");
+  plan.device.cols++;
   takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
   square_of(&plan, MERBIT_F32, 1760, 1760 * 1705);
   plan.nonempty.longest = 1760;
@@ -188,6 +242,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_matrices),
       cmocka_unit_test(few_rows_of_small_matrices),
+      cmocka_unit_test(steps_that_pay),
       cmocka_unit_test(small_matrices_of_diagonals),
       cmocka_unit_test(small_matrices_of_many_diagonals),
       cmocka_unit_test(small_matrices_of_long_rows),

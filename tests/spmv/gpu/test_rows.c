@@ -87,6 +87,40 @@ static void rows_that_move_together(void **state) {
   assert_int_equal(mbi_rows_of(&plan)->threads, 64);
 }
 
+/* The rows of a small matrix have fewer nonzeros in flight if all of them are resident then, if
+ * their lengths differ, and if they share a warp. A GPU of 132 multiprocessors has 270,336
+ * lanes: 0.625 of them for 8 floats, 0.75 for 4 doubles, and up to 1.1 do not wait. */
+static void rows_that_are_resident(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t rows, mean, more; /* slots, beyond 1.2 of the nonzeros */
+    int lanes, unroll;
+  } expected[] = {{MERBIT_F32, 21120, 60, 1, 8, 8}, {MERBIT_F32, 21121, 60, 1, 8, 5},
+                  {MERBIT_F32, 21121, 60, 0, 8, 8}, {MERBIT_F32, 37171, 60, 1, 8, 5},
+                  {MERBIT_F32, 37172, 60, 1, 8, 8}, {MERBIT_F32, 30000, 55, 1, 8, 7},
+                  {MERBIT_F32, 250000, 8, 1, 1, 8}, {MERBIT_F64, 25344, 30, 1, 8, 4},
+                  {MERBIT_F64, 25345, 30, 1, 8, 3}, {MERBIT_F64, 25345, 30, 0, 8, 4},
+                  {MERBIT_F64, 30000, 32, 1, 8, 5}, {MERBIT_F64, 30000, 23, 1, 8, 3}};
+  merbit_plan plan;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+    const uint64_t nnz = expected[i].rows * expected[i].mean;
+    plan_of(&plan, expected[i].type, expected[i].rows, nnz);
+    plan.device.cols = expected[i].rows;
+    plan.nonempty.slots = nnz + nnz / 5 + expected[i].more;
+    assert_true(mbi_choose_small(&plan));
+    assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_rows_of(&plan)->lanes, expected[i].lanes);
+    assert_int_equal(mbi_rows_of(&plan)->unroll, expected[i].unroll);
+  }
+  plan_of(&plan, MERBIT_F32, 21121, 21121 * 60);
+  plan.nonempty.slots = 2 * plan.device.nnz;
+  plan.device.cols = 10000000; /* not in L2 */
+  assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_rows_of(&plan)->unroll, 8);
+}
+
 /* Half of the slots may be empty, three quarters in slices whose longest rows have 16 nonzeros
  * on average, and any number if each row has a warp. */
 static void lanes_that_idle(void **state) {
@@ -103,6 +137,25 @@ static void lanes_that_idle(void **state) {
     plan_of(&plan, MERBIT_F32, 1000, cases[i].nnz);
     plan.nonempty.slots = cases[i].slots;
     assert_int_equal(mbi_rows_idle(&plan), cases[i].idle);
+  }
+}
+
+/* In L2, 1.5 slots of each nonzero may be empty, three if slices are short, and five times as
+ * many if the 16 lanes of a row share a warp with one other row. */
+static void lanes_that_idle_in_l2(void **state) {
+  static const struct {
+    uint64_t nnz, slots; /* of 1,000 rows */
+    int idle;
+  } cases[] = {{2500, 10000, 0},   {2500, 10001, 1},   {4000, 16000, 0},
+               {4000, 16001, 1},   {8000, 20000, 0},   {8000, 20001, 1},
+               {80000, 679999, 0}, {80000, 680001, 1}, {300000, 9000000, 0}};
+  merbit_plan plan;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    plan_of(&plan, MERBIT_F32, 1000, cases[i].nnz);
+    plan.nonempty.slots = cases[i].slots;
+    assert_int_equal(mbi_rows_idle_in_l2(&plan), cases[i].idle);
   }
 }
 
@@ -162,7 +215,8 @@ static void forms_that_nobody_makes(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lanes_per_row),           cmocka_unit_test(rows_that_move_together),
-      cmocka_unit_test(lanes_that_idle),         cmocka_unit_test(old_results_that_lanes_hold),
+      cmocka_unit_test(rows_that_are_resident),  cmocka_unit_test(lanes_that_idle),
+      cmocka_unit_test(lanes_that_idle_in_l2),   cmocka_unit_test(old_results_that_lanes_hold),
       cmocka_unit_test(forms_that_nobody_makes),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -252,6 +252,12 @@ static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t si
  * if L2 does not hold the matrix. */
 #define MBI_DIAGONALS_STEP 5.0
 
+/* Returns the number of steps in which a lane walks the diagonals of a slice. */
+MBI_INTERNAL double mbi_diagonals_steps(const merbit_plan *plan) {
+  return mbi_diagonals_expected(plan) * MBI_SLICE / (double)plan->device.rows /
+         mbi_diagonals_unroll(plan);
+}
+
 /* Returns the forecast seconds of a product by diagonals: the time for all bytes, or for the
  * steps in which a lane walks the diagonals of a slice, whichever is longer. Sectors of x that
  * follow each other take half as long as scattered ones. (3 x 3 blocks, 94 to 97 diagonals per
@@ -260,13 +266,12 @@ static int mbi_diagonals_describe(const merbit_plan *plan, char *text, size_t si
 static double mbi_diagonals_seconds(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double bytes = mbi_diagonals_likely(plan);
-  const double steps =
-      mbi_diagonals_expected(plan) * MBI_SLICE / t.rows / mbi_diagonals_unroll(plan);
   return mbi_choose_longer(
       0.95 *
           mbi_choose_overlap(plan, t.vectors + bytes * mbi_choose_stream(plan), t.gathers / 2),
-      steps * (MBI_DIAGONALS_STEP * plan->profile->l2_load_seconds +
-               mbi_choose_passing(plan) / 16.0 * plan->profile->memory_load_seconds));
+      mbi_diagonals_steps(plan) *
+          (MBI_DIAGONALS_STEP * plan->profile->l2_load_seconds +
+           mbi_choose_passing(plan) / 16.0 * plan->profile->memory_load_seconds));
 }
 
 /* Returns whether AUTO may take the method: the samples found diagonals that are mostly full,

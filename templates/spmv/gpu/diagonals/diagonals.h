@@ -27,6 +27,7 @@ MBI_INTERNAL merbit_status mbi_diagonals_size(merbit_plan *plan);
 MBI_INTERNAL void mbi_diagonals_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL int64_t mbi_diagonals_build_blocks(const merbit_plan *plan);
 MBI_INTERNAL int mbi_diagonals_trusted(const merbit_plan *plan);
+MBI_INTERNAL double mbi_diagonals_steps(const merbit_plan *plan);
 MBI_INTERNAL double mbi_diagonals_cost(const merbit_plan *plan);
 #endif /* MBI_SEPARATE */
 

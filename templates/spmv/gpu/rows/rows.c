@@ -74,11 +74,32 @@ static int mbi_rows_lanes(const merbit_plan *plan) {
   return wish != 0 ? wish : more ? 16 : mbi_rows_spread(plan);
 }
 
+/* Returns whether the rows occupy at least half of the GPU's lanes. */
+MBI_INTERNAL int mbi_rows_half(const merbit_plan *plan) {
+  return mbi_rows_fill(plan, mbi_rows_lanes(plan)) >= 0.5;
+}
+
+/* Returns the most nonzeros that each lane of a row loads at once so that the lanes of all rows
+ * of a small matrix are resident, or 8 if that does not matter. Lanes that load 8 floats or 4
+ * doubles take so many registers that only 5 or 6 of 8 are. Rows of equal length gain more from
+ * a single step. (In L2 on an H200, us: 2M floats, 8 and 5 at once, 66,666 rows of 30 random
+ * columns 14.1 and 11.7, 33,333 rows of 60 12.4 and 8.5; 1M doubles, 4 and 3 at once, 33,333
+ * rows of 30 8.7 and 7.2. 2M floats of 7 points, 8 and 5: 3.6 and 5.1.) */
+static int mbi_rows_resident(const merbit_plan *plan, int lanes, uint64_t share) {
+  const double fill = mbi_rows_fill(plan, lanes);
+  const int floats = mbi_rows_batch(plan) == 8;
+  const int uneven = plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 5;
+  return mbi_choose_small(plan) && lanes > 1 && uneven && fill <= 1.1 &&
+                 (floats ? share >= 8 && fill > 0.625 : share == 4 && fill > 0.75)
+             ? (floats ? 5 : 3)
+             : 8;
+}
+
 /* Returns the number of nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
   const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
   const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
-  const int most = !mbi_rows_together(plan)                                    ? 8
+  const int most = !mbi_rows_together(plan) ? mbi_rows_resident(plan, lanes, share)
                    : mbi_rows_batch(plan) == 8 && mbi_together_near(plan, 128) ? 4
                                                                                : 2;
   return wish != 0 ? wish : share > (uint64_t)most ? most : (int)share;
@@ -292,6 +313,16 @@ MBI_INTERNAL int mbi_rows_idle(const merbit_plan *plan) {
   const uint64_t slots = plan->nonempty.slots;
   const uint64_t most = slots <= MBI_ROWS_SHORT * plan->device.rows ? 4 : 2;
   return !mbi_rows_lone(plan) && slots > most * plan->device.nnz;
+}
+
+/* Returns the same for a small matrix, where only loads from L2 wait: idle lanes may be more,
+ * and rows that do not share a warp do not count. (2M doubles in L2 on an H200, us: 40,000 rows
+ * of 47 on average, log-normal, ROWS 8.9, SCAN 12.2; 250,000 rows of 7.4, 9.8 and 13.7.) */
+MBI_INTERNAL int mbi_rows_idle_in_l2(const merbit_plan *plan) {
+  const double slots = (double)plan->nonempty.slots / (double)plan->device.nnz;
+  const double shared = 1 - log2(mbi_rows_lanes(plan)) / 5;
+  return 1 + (slots - 1) * shared >
+         (plan->nonempty.slots <= MBI_ROWS_SHORT * plan->device.rows ? 4 : 2.5);
 }
 
 /* Returns the forecast seconds of a product, or HUGE_VAL if too many lanes would be idle. The

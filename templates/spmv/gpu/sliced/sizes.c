@@ -240,7 +240,7 @@ static int mbi_sliced_near(const merbit_plan *plan) {
  * fit even for these warps; or if they read whole lines of x. */
 MBI_INTERNAL int mbi_sliced_shares(const merbit_plan *plan) {
   const double x = mbi_together_share(plan);
-  return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.4 &&
+  return mbi_sliced_parts(plan) > 1 && plan->nonempty.sectors > 0 && x > 0.15 &&
          (x < 2 || mbi_sliced_together(plan) || mbi_together_abreast(plan));
 }
 
