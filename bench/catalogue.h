@@ -7,6 +7,7 @@
 #include "linear_programs.h"
 #include "meshes.h"
 #include "neighbours.h"
+#include "random_rows.h"
 #include "shapes.h"
 #include "stencils.h"
 
@@ -148,6 +149,10 @@ static const bench_generator bench_generators[] = {
     {"runs", bench_generate_runs, "1 to 9 runs of four columns a row, among 20,000"},
     {"diagonal-blocks", bench_generate_diagonal_blocks, "dense blocks of 5 to 30 rows"},
     {"holes", bench_generate_holes, "twelve diagonals, 60% of each"},
+    {"random4", bench_generate_random4, "rows after Poisson, 4 random columns on average"},
+    {"random60", bench_generate_random60, "rows after Poisson, 60 random columns on average"},
+    {"phases", bench_generate_phases,
+     "rows of 5 neighbours, then of 20, then of 150 random columns"},
 };
 #define BENCH_GENERATORS ((int)(sizeof bench_generators / sizeof bench_generators[0]))
 

@@ -94,7 +94,8 @@ static void same_seed_same_matrix(void **state) {
       UINT64_C(0xfb714b166fe67167), UINT64_C(0x0ad0532604eca03c), UINT64_C(0xd60ac236f5af672a),
       UINT64_C(0x00356d4ad35bcaee), UINT64_C(0xf572245ff68e1f4d), UINT64_C(0x9bb7391a18d4be71),
       UINT64_C(0xc1e4e21022009989), UINT64_C(0xab2cbbcb62a2895f), UINT64_C(0x66155c92a8b5dee0),
-      UINT64_C(0x06270bbb4907112a)};
+      UINT64_C(0x06270bbb4907112a), UINT64_C(0x0baf75af05cd39aa), UINT64_C(0x6de85d263552e1f1),
+      UINT64_C(0xf625500354b93b40)};
   int i;
   (void)state;
   for (i = 0; i < BENCH_GENERATORS; i++) {

@@ -1,6 +1,6 @@
-/* Each generated matrix of bench/shapes.h, neighbours.h, linear_programs.h and stencils.h has
- * the requested size and the property that its name promises, from 10 thousand to a million
- * nonzeros. */
+/* Each generated matrix of bench/shapes.h, neighbours.h, random_rows.h, linear_programs.h and
+ * stencils.h has the requested size and the property that its name promises, from 10 thousand
+ * to a million nonzeros. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -15,52 +15,6 @@
 #include "../../bench/catalogue.h"
 
 #include "matrices.h"
-
-static int64_t first_of(const bench_matrix *m, int64_t row) {
-  return m->col_ind[m->row_ptr[row]];
-}
-
-static int64_t last_of(const bench_matrix *m, int64_t row) {
-  return m->col_ind[m->row_ptr[row + 1] - 1];
-}
-
-/* Returns the number of nonzeros of each column, to be freed. Sets *most to the largest. */
-static int32_t *columns_of(const bench_matrix *m, int64_t *most) {
-  int32_t *counts = (int32_t *)calloc((size_t)m->cols, sizeof *counts);
-  int64_t k;
-  assert_non_null(counts);
-  *most = 0;
-  for (k = 0; k < m->nnz; k++) {
-    const int32_t count = ++counts[m->col_ind[k]];
-    *most = count > *most ? count : *most;
-  }
-  return counts;
-}
-
-/* Returns the share of the nonzeros in the `top` fullest columns (at most 1,000). */
-static double share_of_fullest(const bench_matrix *m, int64_t top) {
-  int64_t most, c, n, sum = 0, left = top;
-  int32_t *counts = columns_of(m, &most);
-  int64_t *bins = (int64_t *)calloc((size_t)most + 1, sizeof *bins);
-  assert_non_null(bins);
-  for (c = 0; c < m->cols; c++) {
-    bins[counts[c]]++;
-  }
-  for (n = most; n > 0 && left > 0; n--) {
-    const int64_t taken = bins[n] < left ? bins[n] : left;
-    sum += n * taken;
-    left -= taken;
-  }
-  free(bins);
-  free(counts);
-  return (double)sum / (double)m->nnz;
-}
-
-static void near(double value, double wish, double slack) {
-  if (!(fabs(value - wish) <= slack * wish)) {
-    fail_msg("%g is not near %g", value, wish);
-  }
-}
 
 /* ---- Optimisation ------------------------------------------------------------------------ */
 
@@ -424,6 +378,44 @@ static void check_holes(const bench_matrix *m, double nnz) {
   assert_int_equal(offsets, 12);
 }
 
+/* ---- Random rows ------------------------------------------------------------------------- */
+
+/* The variance of a Poisson law is its mean; a hundredth of the columns has a hundredth of the
+ * nonzeros. */
+static void check_poisson(const bench_matrix *m, double mean) {
+  double squares = 0;
+  int64_t row, k, low = 0;
+  for (row = 0; row < m->rows; row++) {
+    squares += ((double)length_of(m, row) - mean) * ((double)length_of(m, row) - mean);
+  }
+  for (k = 0; k < m->nnz; k++) {
+    low += m->col_ind[k] < m->cols / 100;
+  }
+  near(squares / (double)m->rows, mean, m->rows > 10000 ? 0.05 : 0.35);
+  near((double)low / (double)m->nnz, 0.01, m->nnz > 50000 ? 0.1 : 0.5);
+}
+
+static void check_random4(const bench_matrix *m, double nnz) {
+  (void)nnz;
+  check_poisson(m, 4);
+}
+
+static void check_random60(const bench_matrix *m, double nnz) {
+  (void)nnz;
+  check_poisson(m, 60);
+}
+
+static void check_phases(const bench_matrix *m, double nnz) {
+  int64_t row;
+  (void)nnz;
+  for (row = 0; row < m->rows; row++) {
+    const int64_t wish = row < m->rows / 2 ? 5 : row < m->rows / 10 * 9 ? 20 : 150;
+    assert_true(length_of(m, row) == wish);
+    assert_true(wish > 20 || last_of(m, row) - first_of(m, row) < (wish == 5 ? 5 : 1000));
+    assert_true(wish <= 20 || last_of(m, row) - first_of(m, row) > m->cols / 10 * 9);
+  }
+}
+
 /* ---- All of them ------------------------------------------------------------------------- */
 
 static const struct {
@@ -460,6 +452,9 @@ static const struct {
     {"runs", check_runs, 1},
     {"diagonal-blocks", check_diagonal_blocks, 1},
     {"holes", check_holes, 1},
+    {"random4", check_random4, 1},
+    {"random60", check_random60, 1},
+    {"phases", check_phases, 1},
 };
 enum { SHAPES = sizeof shapes / sizeof shapes[0] };
 
