@@ -249,6 +249,8 @@ static void every_allocation_fails(void **state) {
   for (i = 0; i < CASES; i++) {
     const allocation_case *c = &cases[i];
     const int ways = c->allocates == FORM ? test_effort(1, 2) : 2;
+    const int once =
+        ways == 2 || other == 0; /* single failures, which a form's plan survives */
     totals t = {0, 0, 0};
     int way;
     for (way = 0; way < ways; way++) {
@@ -260,7 +262,7 @@ static void every_allocation_fails(void **state) {
     print_message("%2ld allocations, %2ld failures reported, %ld survived: %s\n", t.allocations,
                   t.failed, t.survived, c->functions);
     assert_int_equal(t.allocations > 0, c->allocates != NOTHING);
-    assert_true(c->allocates == FORM      ? t.survived >= 3 * ways && t.survived <= 4 * ways
+    assert_true(c->allocates == FORM      ? t.survived >= 6 * once && t.survived <= 8 * once
                 : c->allocates == THREADS ? t.survived >= 1 && t.survived <= 2
                                           : t.survived == 0);
     assert_int_equal(t.failed + t.survived, ways * t.allocations);

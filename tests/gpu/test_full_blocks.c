@@ -221,13 +221,14 @@ static void others_are_not(void **state) {
   test_matrix_free(&m);
 }
 
-/* Small matrices get blocks from a certain size and number of products on. */
+/* Small matrices get blocks from a certain size and number of products on, if a long row keeps
+ * them from ROWS. */
 static void small_ones_where_it_pays(void **state) {
   test_matrix m;
   products_form form;
   (void)state;
   small_limit = 0.57;
-  blow_up(test_matrix_largest(3000), 3, 3, &m);
+  blow_up(test_matrix_largest(3200), 3, 3, &m);
   form_make(0, &form);
   form.plan.expected_calls = 300;
   assert_int_equal(taken(&m, &form, "small, of full blocks"), MERBIT_METHOD_BSR);
@@ -264,7 +265,7 @@ static void new_values(void **state) {
     merbit_buffer *x, *y, *values = NULL;
     int64_t k;
     int turn;
-    blow_up(test_matrix_largest(holes ? 300 : 3000), holes ? 4 : 2, holes ? 8 : 3, &m);
+    blow_up(test_matrix_largest(holes ? 300 : 3200), holes ? 4 : 2, holes ? 8 : 3, &m);
     form_make(device ? 8 : 2, &form);
     if (holes) {
       make_holes(0.1, 0, &m);
