@@ -71,7 +71,7 @@ static int symmetric(const bench_matrix *m) {
   return m->rows == m->cols && mirrored == m->nnz;
 }
 
-static void near(double value, double wish, double slack) {
+static void assert_near(double value, double wish, double slack) {
   if (!(fabs(value - wish) <= slack * wish)) {
     fail_msg("%g is not near %g", value, wish);
   }

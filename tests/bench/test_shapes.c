@@ -22,7 +22,7 @@ static void check_block_angular(const bench_matrix *m, double nnz) {
   const int64_t linking = (int64_t)(sqrt(nnz / 1000) + 0.5), inner = m->rows - linking;
   int64_t row;
   assert_int_equal(rows_of_length(m, 8, 8), inner);
-  near((double)bench_longest_row(m), nnz / 5 / (double)linking, 0.01);
+  assert_near((double)bench_longest_row(m), nnz / 5 / (double)linking, 0.01);
   for (row = 0; row < inner; row++) {
     assert_true(first_of(m, row) >= row / 5000 * 7000 &&
                 last_of(m, row) < row / 5000 * 7000 + 7000);
@@ -35,8 +35,8 @@ static void check_block_angular(const bench_matrix *m, double nnz) {
 
 static void check_wide_lp(const bench_matrix *m, double nnz) {
   assert_int_equal(m->rows, 36);
-  near((double)m->cols, nnz / 636666 * 87482, 0.01);
-  near((double)bench_longest_row(m), 0.4 * (double)m->cols, 0.01);
+  assert_near((double)m->cols, nnz / 636666 * 87482, 0.01);
+  assert_near((double)bench_longest_row(m), 0.4 * (double)m->cols, 0.01);
   assert_true(rows_of_length(m, 0, bench_longest_row(m) / 35) == 1);
 }
 
@@ -58,7 +58,7 @@ static void check_incidence(const bench_matrix *m, double nnz) {
   int64_t most, c;
   int32_t *counts = columns_of(m, &most);
   assert_int_equal(m->cols, nnz / 2);
-  near((double)m->rows, nnz / 16, 0.02);
+  assert_near((double)m->rows, nnz / 16, 0.02);
   for (c = 0; c < m->cols; c++) {
     assert_int_equal(counts[c], 2);
   }
@@ -168,12 +168,12 @@ static void check_mesh3x3(const bench_matrix *m, double nnz) {
 
 static void check_random_band(const bench_matrix *m, double nnz) {
   int64_t row, length;
-  near((double)m->rows, nnz / 24, 0.01);
+  assert_near((double)m->rows, nnz / 24, 0.01);
   assert_int_equal(m->cols, m->rows);
   assert_int_equal(rows_of_length(m, 1, 47), m->rows);
   for (length = 1; length <= 47 && nnz >= 1e5; length++) { /* each about equally often */
     const double mean = (double)m->rows / 47;
-    near((double)rows_of_length(m, length, length), mean, 5 / sqrt(mean));
+    assert_near((double)rows_of_length(m, length, length), mean, 5 / sqrt(mean));
   }
   for (row = 0; row < m->rows; row++) {
     assert_true(last_of(m, row) - first_of(m, row) < 2000);
@@ -183,14 +183,14 @@ static void check_random_band(const bench_matrix *m, double nnz) {
 }
 
 static void check_near_dense(const bench_matrix *m, double nnz) {
-  near((double)m->rows, sqrt(nnz), 0.03);
+  assert_near((double)m->rows, sqrt(nnz), 0.03);
   assert_int_equal(m->cols, m->rows);
-  near((double)m->nnz / (double)m->rows / (double)m->cols, 0.97, 0.01);
+  assert_near((double)m->nnz / (double)m->rows / (double)m->cols, 0.97, 0.01);
   assert_true(rows_of_length(m, m->cols, m->cols) < m->rows / 4); /* nor are rows alike */
 }
 
 static void check_hypersparse(const bench_matrix *m, double nnz) {
-  near((double)m->rows, 4 * nnz, 0.01);
+  assert_near((double)m->rows, 4 * nnz, 0.01);
   assert_int_equal(m->cols, m->rows);
   assert_int_equal(rows_of_length(m, 0, 0), m->rows / 20 * 19);
   assert_int_equal(rows_of_length(m, 1, 9), m->rows / 20);
@@ -198,7 +198,7 @@ static void check_hypersparse(const bench_matrix *m, double nnz) {
 
 static void check_alternating(const bench_matrix *m, double nnz) {
   int64_t row;
-  near((double)m->rows, nnz / 500.5, 0.01);
+  assert_near((double)m->rows, nnz / 500.5, 0.01);
   assert_int_equal(m->cols, 60000);
   for (row = 0; row < m->rows; row++) {
     assert_int_equal(length_of(m, row), row % 2 == 0 ? 1 : 1000);
@@ -208,34 +208,34 @@ static void check_alternating(const bench_matrix *m, double nnz) {
 /* A matrix of 50 million nonzeros has 4,000 rows of 12,500 over 6.2 million columns. */
 static void check_long_rows(const bench_matrix *m, double nnz) {
   const double scale = sqrt(nnz / 50e6);
-  near((double)m->rows, 4000 * scale, 0.01);
-  near((double)m->cols, 6.2e6 * scale, 0.01);
+  assert_near((double)m->rows, 4000 * scale, 0.01);
+  assert_near((double)m->cols, 6.2e6 * scale, 0.01);
   assert_int_equal(rows_of_length(m, m->nnz / m->rows, m->nnz / m->rows), m->rows);
-  near((double)bench_longest_row(m), 12500 * scale, 0.02);
+  assert_near((double)bench_longest_row(m), 12500 * scale, 0.02);
 }
 
 static void check_features(const bench_matrix *m, double nnz) {
-  near((double)m->rows, 60000 * sqrt(nnz / 30e6), 0.01);
-  near((double)m->cols, 2 * (double)m->rows, 0.01);
+  assert_near((double)m->rows, 60000 * sqrt(nnz / 30e6), 0.01);
+  assert_near((double)m->cols, 2 * (double)m->rows, 0.01);
   assert_int_equal(rows_of_length(m, m->nnz / m->rows, m->nnz / m->rows), m->rows);
 }
 
 static void check_tall(const bench_matrix *m, double nnz) {
-  near((double)m->rows, nnz / 10, 0.001);
-  near((double)m->cols, sqrt((double)m->rows), 0.02);
+  assert_near((double)m->rows, nnz / 10, 0.001);
+  assert_near((double)m->cols, sqrt((double)m->rows), 0.02);
   assert_int_equal(rows_of_length(m, 10, 10), m->rows);
 }
 
 static void check_wide(const bench_matrix *m, double nnz) {
-  near((double)m->cols, nnz / 10, 0.001);
-  near((double)m->rows, sqrt((double)m->cols), 0.02);
+  assert_near((double)m->cols, nnz / 10, 0.001);
+  assert_near((double)m->rows, sqrt((double)m->cols), 0.02);
   assert_int_equal(rows_of_length(m, m->nnz / m->rows, m->nnz / m->rows), m->rows);
 }
 
 static void check_pruned(const bench_matrix *m, double nnz) {
   (void)nnz;
-  near((double)m->rows, 4 * (double)m->cols, 0.01);
-  near((double)m->nnz / (double)m->rows / (double)m->cols, 0.1, 0.02);
+  assert_near((double)m->rows, 4 * (double)m->cols, 0.01);
+  assert_near((double)m->nnz / (double)m->rows / (double)m->cols, 0.1, 0.02);
   assert_int_equal(rows_of_length(m, m->cols / 20, 3 * m->cols / 20 + 1), m->rows);
   assert_true(rows_of_length(m, 0, 7 * m->cols / 100) > m->rows / 10);
   assert_true(rows_of_length(m, 13 * m->cols / 100, m->cols) > m->rows / 10);
@@ -255,15 +255,15 @@ static void check_arrow(const bench_matrix *m, double nnz) {
 /* The proportions are those of 52,643 users, 91,599 items and 603,378 ratings. By Zipf's law
  * each octave of the items' ranks has the same share of the nonzeros. */
 static void check_user_item(const bench_matrix *m, double nnz) {
-  near((double)m->rows, 52643 * nnz / 603378, 0.01);
-  near((double)m->cols, 91599 * nnz / 603378, 0.01);
+  assert_near((double)m->rows, 52643 * nnz / 603378, 0.01);
+  assert_near((double)m->cols, 91599 * nnz / 603378, 0.01);
   assert_true(bench_longest_row(m) > 10 * m->nnz / m->rows);
   assert_int_equal(rows_of_length(m, 0, 0), 0);
   if (nnz >= 1e5) {
     const double octave = share_of_fullest(m, 511) - share_of_fullest(m, 255);
-    near(share_of_fullest(m, 255) - share_of_fullest(m, 127), octave, 0.25);
-    near(share_of_fullest(m, 1023) - share_of_fullest(m, 511), octave, 0.25);
-    near(octave, 1.0 / bench_bits(m->cols), 0.5);
+    assert_near(share_of_fullest(m, 255) - share_of_fullest(m, 127), octave, 0.25);
+    assert_near(share_of_fullest(m, 1023) - share_of_fullest(m, 511), octave, 0.25);
+    assert_near(octave, 1.0 / bench_bits(m->cols), 0.5);
   }
 }
 
@@ -271,14 +271,14 @@ static void check_user_item(const bench_matrix *m, double nnz) {
  * more edges, and the oldest have about k sqrt(n). */
 static void check_preferential(const bench_matrix *m, double nnz) {
   const double n = (double)m->rows;
-  near(n, nnz / 16, 0.01);
+  assert_near(n, nnz / 16, 0.01);
   assert_true(symmetric(m));
   assert_true((double)bench_longest_row(m) > 4 * sqrt(n));
   assert_true((double)bench_longest_row(m) < 50 * sqrt(n));
   if (nnz >= 1e5) {
-    near((double)rows_of_length(m, 16, m->cols), n * 72 / 272, 0.1);
-    near((double)rows_of_length(m, 32, m->cols), n * 72 / 1056, 0.15);
-    near((double)rows_of_length(m, 64, m->cols), n * 72 / 4160, 0.25);
+    assert_near((double)rows_of_length(m, 16, m->cols), n * 72 / 272, 0.1);
+    assert_near((double)rows_of_length(m, 32, m->cols), n * 72 / 1056, 0.15);
+    assert_near((double)rows_of_length(m, 64, m->cols), n * 72 / 4160, 0.25);
   }
 }
 
@@ -316,8 +316,8 @@ static void check_log_normal(const bench_matrix *m, double nnz) {
       count++;
     }
   }
-  near(sum / count, log(25) - 0.245, 0.05);
-  near(squares / count - sum / count * (sum / count), 0.49, nnz > 1e5 ? 0.06 : 0.25);
+  assert_near(sum / count, log(25) - 0.245, 0.05);
+  assert_near(squares / count - sum / count * (sum / count), 0.49, nnz > 1e5 ? 0.06 : 0.25);
   assert_near_diagonal(m, 5000);
 }
 
@@ -331,7 +331,7 @@ static void check_small_world(const bench_matrix *m, double nnz) {
       elsewhere += step > 5 && step < m->rows - 5;
     }
   }
-  near((double)elsewhere / (double)m->nnz, 0.05, 0.2);
+  assert_near((double)elsewhere / (double)m->nnz, 0.05, 0.2);
 }
 
 static void check_runs(const bench_matrix *m, double nnz) {
@@ -357,7 +357,7 @@ static void check_diagonal_blocks(const bench_matrix *m, double nnz) {
                            last_of(m, row) == last_of(m, row - 1)));
     blocks += begins;
   }
-  near((double)m->rows / (double)blocks, 17.5, nnz > 1e5 ? 0.02 : 0.05);
+  assert_near((double)m->rows / (double)blocks, 17.5, nnz > 1e5 ? 0.02 : 0.05);
 }
 
 static void check_holes(const bench_matrix *m, double nnz) {
@@ -391,8 +391,8 @@ static void check_poisson(const bench_matrix *m, double mean) {
   for (k = 0; k < m->nnz; k++) {
     low += m->col_ind[k] < m->cols / 100;
   }
-  near(squares / (double)m->rows, mean, m->rows > 10000 ? 0.05 : 0.35);
-  near((double)low / (double)m->nnz, 0.01, m->nnz > 50000 ? 0.1 : 0.5);
+  assert_near(squares / (double)m->rows, mean, m->rows > 10000 ? 0.05 : 0.35);
+  assert_near((double)low / (double)m->nnz, 0.01, m->nnz > 50000 ? 0.1 : 0.5);
 }
 
 static void check_random4(const bench_matrix *m, double nnz) {
@@ -491,7 +491,7 @@ static void keep_their_promise(void **state) {
       make(&m, shapes[i].name, sizes[s].text);
       print_message("%s\n", m.name); /* names the matrix if a check fails */
       assert_valid(&m);
-      near((double)m.nnz, sizes[s].nnz, sizes[s].slack);
+      assert_near((double)m.nnz, sizes[s].nnz, sizes[s].slack);
       shapes[i].check(&m, sizes[s].nnz);
       bench_matrix_free(&m);
     }
@@ -545,7 +545,7 @@ static void meshes_of_other_blocks(void **state) {
   for (i = 0; i < sizeof names / sizeof names[0]; i++) {
     make(&m, names[i], "500k");
     assert_valid(&m);
-    near((double)m.nnz, 5e5, i < 3 ? 0.06 : 0.3);
+    assert_near((double)m.nnz, 5e5, i < 3 ? 0.06 : 0.3);
     assert_int_equal(bench_longest_row(&m), 27 * m.block_rows * (m.rows > 8 * m.block_rows));
     bench_matrix_free(&m);
   }
