@@ -13,6 +13,7 @@
 #include "../../bench/catalogue.h"
 #include "../../bench/verify.h"
 #include "matrices.h"
+#include "support/effort.h"
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,11 +61,11 @@ static void sizes_are_met(void **state) {
     double target, slack; /* tiny ones only need to be valid */
   } sizes[] = {{"1", 1, 100},     {"10", 10, 20},      {"30", 30, 20},     {"300", 300, 0.6},
                {"20k", 2e4, 0.1}, {"100k", 1e5, 0.05}, {"0.4M", 4e5, 0.03}};
-  size_t s;
-  int i;
+  const int count = test_effort(6, 7);
+  int i, s;
   (void)state;
   for (i = 0; i < BENCH_GENERATORS; i++) {
-    for (s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+    for (s = 0; s < count; s++) {
       bench_matrix m;
       make(&m, bench_generators[i].name, sizes[s].text);
       assert_valid(&m);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a test again only if its input has changed since it passed: once.sh STAMP INPUT... -- COMMAND...
-# The input is the contents of the INPUT files, the command, the compilers' versions and MERBIT_TEST_FULL; STAMP keeps their
-# checksum. The command finds MERBIT_TEST_SEED set to a number of that checksum, so that it makes the same choices again.
+# The input is the contents of the INPUT files, the command, the versions of the compilers and CMake, and MERBIT_TEST_FULL;
+# STAMP keeps their checksum. The command finds MERBIT_TEST_SEED set to a number of that checksum, so that it makes the same choices again.
 set -eu
 stamp=$1
 shift
@@ -14,8 +14,8 @@ shift
 sum=$({
   cat $inputs
   echo "$* ${MERBIT_TEST_FULL-}"
-  for compiler in cc c++ gcc g++ clang clang++; do
-    command -v $compiler >/dev/null && $compiler --version
+  for tool in cc c++ gcc g++ clang clang++ cmake; do
+    command -v $tool >/dev/null && $tool --version
   done
 } | cksum)
 if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ]; then

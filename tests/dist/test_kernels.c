@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include "support/effort.h"
 #include "support/gpu_context.h"
 
 static merbit_context *host;
@@ -46,7 +47,9 @@ static void compile(const mbi_preamble *preamble, int architecture) {
   mbi_texts_release(host, &texts);
 }
 
+/* In quick effort each architecture with one type, chosen by the seed. */
 static void kernels_compile_for_every_architecture(void **state) {
+  const uint64_t turn = test_rotating_seed();
   int architectures[64], count = 0, type, i;
   (void)state;
   assert_int_equal(host->device.nvrtc.get_num_archs(&count), 0);
@@ -55,7 +58,8 @@ static void kernels_compile_for_every_architecture(void **state) {
   for (type = 0; type < 2; type++) {
     mbi_preamble vectors, numbers;
     mbi_dist_texts(type == 0 ? MERBIT_F64 : MERBIT_F32, &vectors, &numbers);
-    for (i = 0; i < count; i++) {
+    for (i = (int)((turn + (uint64_t)type) % (uint64_t)test_effort(2, 1)); i < count;
+         i += test_effort(2, 1)) {
       compile(&vectors, architectures[i]);
       compile(&numbers, architectures[i]);
     }

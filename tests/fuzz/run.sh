@@ -1,10 +1,10 @@
 #!/bin/sh
-# Fuzz one target for 4 seconds (expressions for 2), or for ten minutes with MERBIT_TEST_FULL: run.sh TARGET PROGRAM PYTHON WORK_DIR
+# Fuzz one target for 3 seconds (expressions for 2), or for ten minutes with MERBIT_TEST_FULL: run.sh TARGET PROGRAM PYTHON WORK_DIR
 # A failing input stays in WORK_DIR; FUZZ_TARGET=TARGET PROGRAM FILE repeats it.
 set -eu
 target=$1 program=$2 python=$3 work=$4
 here=$(cd "$(dirname "$0")" && pwd)
-seconds=4
+seconds=3
 [ "$target" != expression ] || seconds=2 # short texts, few rules
 [ -z "${MERBIT_TEST_FULL-}" ] || seconds=600
 rm -rf "$work"
