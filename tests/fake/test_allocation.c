@@ -85,7 +85,7 @@ static void fail_every_allocation(const char *cache_dir, int quick, size_t first
 
 static void without_a_cache(void **state) {
   (void)state;
-  fail_every_allocation("", 211, 0, 1);
+  fail_every_allocation("", 197, 0, 1);
 }
 
 /* A cache adds a few dozen allocations, the same for all work: quick effort tests an

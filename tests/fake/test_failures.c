@@ -21,10 +21,10 @@ static const int driver_codes[] = {2,   1,   4,   200, 214, 700, 719, 999, 3,
                                    100, 209, 218, 222, 300, 400, 701, 702, 704};
 static const int nvrtc_codes[] = {1, 3, 4, 5, 6, 7, 8, 11, 2, 9, 10};
 
-/* In quick effort every 211th call fails, once and for good in turn, with one result each; other
+/* In quick effort every 97th call fails, once and for good in turn, with one result each; other
  * seeds select other calls. The slow sanitizers look for leaks after a failing call, which
  * hardly depend on the result. */
-enum { APART = 211 };
+enum { APART = 97 };
 static long first; /* first failing call, from 0 */
 static long way;   /* whether one call or the next one fails for good */
 static long turn;  /* index of its result in quick_code, which each failing call increments */
