@@ -1,23 +1,26 @@
 #!/bin/sh
 # Runs a test again only if its input has changed since it passed: once.sh STAMP INPUT... -- COMMAND...
 # The input is the contents of the INPUT files, the command, the versions of the compilers and CMake, and MERBIT_TEST_FULL;
-# STAMP keeps their checksum. The command finds MERBIT_TEST_SEED set to a number of that checksum, so that it makes the same choices again.
+# STAMP keeps their checksum. The command finds MERBIT_TEST_SEED set to a number of that checksum, and so makes the same
+# choices again.
 set -eu
 stamp=$1
 shift
-inputs=""
-while [ "$1" != -- ]; do
-  inputs="$inputs $1"
-  shift
-done
-shift
 sum=$({
-  cat $inputs
+  for input; do
+    [ "$input" != -- ] || break
+    cat "$input"
+  done
   echo "$* ${MERBIT_TEST_FULL-}"
   for tool in cc c++ gcc g++ clang clang++ cmake; do
     command -v $tool >/dev/null && $tool --version
   done
 } | cksum)
+while [ "$1" != -- ]; do
+  [ -r "$1" ] || { echo "$0: there is no $1"; exit 1; }
+  shift
+done
+shift
 if [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$sum" ]; then
   echo "passed before with the same input"
   exit 0

@@ -2,8 +2,9 @@
 # once.sh runs a command again after it failed and when an input or the command changes, else not.
 set -eu
 once=$(dirname "$0")/once.sh
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=$(mktemp -d)/"a folder"
+mkdir "$work"
+trap 'rm -rf "${work%/*}"' EXIT
 cd "$work"
 
 # expect RUNS STATUS COMMAND... runs `sh -c COMMAND` by once.sh; in all, the command must then have run that often.
@@ -26,6 +27,8 @@ expect 3 0 "$run"
 expect 3 0 "$run"
 expect 4 1 "$run; false"
 expect 5 1 "$run; false"
+rm input
+expect 5 1 "$run"
 [ "$(sort -u ran | wc -l)" -eq 4 ] || { echo "FAILED: not one seed for each input"; exit 1; }
 ! grep -qv '^[0-9][0-9]*$' ran || { echo "FAILED: a seed is no number"; exit 1; }
-echo "once.sh: 5 of 7 commands ran"
+echo "once.sh: 5 of 8 commands ran"
