@@ -26632,6 +26632,7 @@ static int mbi_choose_small_sample(const merbit_plan *plan) {
 }
 
 #define MBI_CHOOSE_DIAGONALS 0.45
+
 static int mbi_choose_small_diagonals(const merbit_plan *plan) {
 	return (double)mbi_device_csr_stream_bytes(plan) >=
 			MBI_CHOOSE_DIAGONALS * plan->profile->l2_bytes &&

@@ -146,11 +146,14 @@ static int mbi_choose_small_sample(const merbit_plan *plan) {
          mbi_choose_fills(plan, MBI_CHOOSE_BLOCKS);
 }
 
-/* A small matrix has diagonals if they have at least this share of L2, and a slice as many as a
- * lane walks in two steps: columns cost little in L2. (On an H200, us by DIAGONALS and by ROWS:
- * floats, 4M, 7 points 5.8 and 7.1, 9 points 7.3 and 6.6; 3M, 9 points 6.2 and 4.8; 2M, 27
- * points 6.4 and 4.0; doubles, 1.5M, 5 points 5.1 and 4.4.) */
+/* The least columns and values, as a share of L2, with which DIAGONALS pays for a small matrix.
+ */
 #define MBI_CHOOSE_DIAGONALS 0.45
+
+/* Returns whether DIAGONALS pays for a small matrix: if it is one of the larger ones, because
+ * columns cost little in L2, and if a lane walks the diagonals of a slice in two steps. (On an
+ * H200, us by DIAGONALS and by ROWS: floats, 4M, 7 points 5.8 and 7.1, 9 points 7.3 and 6.6;
+ * 3M, 9 points 6.2 and 4.8; 2M, 27 points 6.4 and 4.0; doubles, 1.5M, 5 points 5.1 and 4.4.) */
 static int mbi_choose_small_diagonals(const merbit_plan *plan) {
   return (double)mbi_device_csr_stream_bytes(plan) >=
              MBI_CHOOSE_DIAGONALS * plan->profile->l2_bytes &&
