@@ -1865,6 +1865,15 @@ static uint64_t mbi_multiply(uint64_t a, uint64_t b, uint64_t *high) {
 }
 #endif
 
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__) && \
+		defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define MBI_CONTROL_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\")")
+#define MBI_CONTROL_END _Pragma("GCC pop_options")
+#else
+#define MBI_CONTROL_BEGIN
+#define MBI_CONTROL_END
+#endif
+
 #ifndef _OPENMP
 static void mbi_pause(void) {
 #ifdef _WIN32
@@ -2275,6 +2284,7 @@ static void mbi_library_keep(void *library) {
 
 #endif
 
+MBI_CONTROL_BEGIN
 /* ==== >>core/os/posix_numa.c  Linux: memory nodes ==== */
 #ifdef __linux__
 
@@ -3259,6 +3269,7 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
 MBI_DEFAULTS(context) MBI_DEFAULTS(bsr) MBI_DEFAULTS(read) MBI_DEFAULTS(plan)
 MBI_DEFAULTS(pagerank) MBI_DEFAULTS(solver) MBI_DEFAULTS(preconditioner) MBI_DEFAULTS(eigen)
 
+MBI_CONTROL_END
 /* ==== >>core/memory.c  allocation through the user's hooks ==== */
 static void *mbi_default_allocate(void *user, size_t bytes) {
 	(void)user;
@@ -3543,6 +3554,7 @@ static void mbi_hash_text(mbi_hash hash, char text[MBI_HASH_TEXT]) {
 	(void)snprintf(text, MBI_HASH_TEXT, "%016" PRIx64 "%016" PRIx64, hash.high, hash.low);
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>core/files.c  private files: cubin cache and dumps ==== */
 #define MBI_COUNTED_BYTES ((int64_t)1 << 40)
 
@@ -11484,6 +11496,7 @@ MERBIT_API void merbit_buffer_destroy(merbit_buffer *buffer) {
 	mbi_context_unref(context);
 }
 
+MBI_CONTROL_END
 /* ==== >>matrix/types.c  matrices: types of values ==== */
 /* ==== >>matrix/matrix.h ==== */
 typedef struct mbi_c64 { float re, im; } mbi_c64;
@@ -11826,6 +11839,7 @@ static merbit_view mbi_block_frame(const merbit_view *bsr) {
 	return frame;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>matrix/download.c  matrices: host copies of device arrays ==== */
 MBI_NOINLINE static void mbi_host_view_release(merbit_context *context, merbit_view *view) {
 	mbi_release(context, (void *)(uintptr_t)view->row_ptr);
@@ -11923,6 +11937,7 @@ static merbit_status mbi_view_download(merbit_context *context, const merbit_vie
 	return status;
 }
 
+MBI_CONTROL_END
 /* ==== >>matrix/triangle.c  matrices: checks of symmetric storage ==== */
 static int mbi_view_is_triangle(const merbit_view *view) {
 	return view->symmetry != MERBIT_SYMMETRY_NONE;
@@ -14375,6 +14390,7 @@ MERBIT_API merbit_status merbit_view_find_blocks(merbit_context *context, const 
 	return status;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>matrix/create.c  matrices: creation, transposition, destruction ==== */
 MBI_NOINLINE MERBIT_API merbit_view merbit_csr(int64_t rows, int64_t cols, int64_t nnz,
 		const void *row_ptr, const void *col_ind, const void *values) {
@@ -14481,6 +14497,7 @@ MBI_NOINLINE MERBIT_API void merbit_matrix_destroy(merbit_matrix *matrix) {
 	mbi_context_unref(context);
 }
 
+MBI_CONTROL_END
 /* ==== >>market/decimal.c  Matrix Market: conversion of decimal text to floats ==== */
 /* ==== >>market/market.h ==== */
 #define MBI_FIVE_FIRST (-342)
@@ -14831,6 +14848,7 @@ static int mbi_decimal_f32(const mbi_decimal *d, float *value) {
 	return bits < UINT32_C(0x7F800000);
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>spmv/shared/expression_text.c  expressions: tokens, text for kernels ==== */
 /* ==== >>spmv/shared/shared.h ==== */
 typedef struct mbk_csr_blocks_arguments {
@@ -15427,6 +15445,7 @@ static merbit_status mbi_expression_check(merbit_context *context, const char *w
 	return mbi_expression_write(context, what, source, names, type, "MBK_COMPUTE", text);
 }
 
+MBI_CONTROL_END
 /* ==== >>market/input.c  Matrix Market: lines of a file, memory or callback ==== */
 #define MBI_MM_PROGRESS 16777216
 
@@ -16526,6 +16545,7 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 	return status;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>spmv/plan/common.c  plans: queries, memory and launches for methods ==== */
 /* ==== >>spmv/plan/plan.h ==== */
 /* ==== >>spmv/cpu/cpu.h ==== */
@@ -17357,6 +17377,7 @@ static int mbi_plan_adds(const merbit_plan *plan, const void *beta) {
 			: !mbi_scalar_zero(mbi_plan_accumulator(plan), beta);
 }
 
+MBI_CONTROL_END
 /* ==== >>spmv/shared/epilogue_table.c  epilogues: the library's own, on the CPU ==== */
 static double mbi_epilogue_dot_sum0(double ax, double y, double v0) {
 	(void)y;
@@ -17501,6 +17522,7 @@ static merbit_epilogue_rows mbi_epilogue_builtin(const merbit_epilogue *given, m
 	return NULL;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>spmv/shared/epilogue.c  epilogues: checks, kernel, memory for sums ==== */
 #define MBI_EPILOGUE_SCALARS 8
 #define MBI_EPILOGUE_RESIDENT 4
@@ -17640,6 +17662,7 @@ static merbit_status mbi_epilogue_allocate_sums(merbit_workspace *workspace) {
 	return MERBIT_OK;
 }
 
+MBI_CONTROL_END
 /* ==== >>spmv/cpu/reference.c  CPU: REFERENCE, the sequential row loop ==== */
 #define MBI_EACH_9(SUFFIX_, C_) \
 static void mbi_scale_##SUFFIX_(int64_t begin, int64_t end, C_ alpha, C_ beta, C_ *y) { \
@@ -19615,6 +19638,7 @@ static void mbi_many_cpu(merbit_plan *plan, void *scratch, const void *alpha, co
 static const mbi_cpu_method mbi_many_cpu_method = {
 		NULL, NULL, mbi_many_cpu_bytes, NULL, NULL, NULL, NULL, NULL, mbi_many_cpu_bound, };
 
+MBI_CONTROL_BEGIN
 /* ==== >>spmv/stages/format.c  plans: conversion of a view to CSR or BSR ==== */
 static merbit_status mbi_new_values_download(merbit_plan *plan, mbi_new_values *fresh) {
 	const void *copy = NULL;
@@ -26034,6 +26058,7 @@ static const mbi_cuda_method mbi_bsr_method = {
 		mbi_bsr_multiply, mbi_bsr_info, mbi_bsr_describe, mbi_bsr_method_refresh, 0,
 		mbi_extracted_cost, mbi_bsr_bound, MBI_MAKING_FORM, NULL, "blocks shuffle", };
 
+MBI_CONTROL_END
 /* ==== >>spmv/cpu/symmetric.c  CPU: SYMMETRIC, products with one triangle ==== */
 static int64_t *mbi_symmetric_columns(const merbit_plan *plan) {
 	return plan->symmetric.parts + plan->tasks + 1;
@@ -26223,6 +26248,7 @@ static const mbi_cpu_method mbi_symmetric_method = {
 		mbi_symmetric_cut, NULL, mbi_symmetric_scratch_bytes, mbi_symmetric_multiply, NULL, NULL, NULL,
 		NULL, mbi_symmetric_bound, };
 
+MBI_CONTROL_BEGIN
 /* ==== >>spmv/choose/methods.c  methods: the table ==== */
 #define MBI_TAKES_ALL (MBI_TAKES_TYPES | MBI_TAKES_SEMIRINGS | MBI_TAKES_REORDERING)
 #define MBI_TAKES_VECTORS (MBI_TAKES_VECTORS_CPU | MBI_TAKES_VECTORS_CUDA)
@@ -26916,6 +26942,7 @@ static merbit_status mbi_choose(merbit_plan *plan) {
 	return status;
 }
 
+MBI_CONTROL_END
 /* ==== >>spmv/stages/reorder.c  plans: reordering of the matrix ==== */
 static const char *mbi_reordering_name(merbit_reordering reordering) {
 	return reordering == MERBIT_REORDERING_RCM ? "reverse Cuthill-McKee" : "falling degree";
@@ -27279,6 +27306,7 @@ static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values 
 	return MERBIT_OK;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>spmv/stages/transpose_sort.c  CUDA: transposition of a CSR by sorting ==== */
 #define MBI_TRANSPOSE_THREADS 512
 #define MBI_TRANSPOSE_TILE 6144
@@ -27762,6 +27790,7 @@ static merbit_status mbi_choose_cpu(merbit_plan *plan) {
 	return mbi_choose_by_forecast(plan);
 }
 
+MBI_CONTROL_END
 /* ==== >>spmv/stages/stored_values.c  plans: storage of new values ==== */
 static merbit_status mbi_stored_remake(merbit_plan *plan, mbi_devptr values) {
 	merbit_context *context = plan->context;
@@ -27936,6 +27965,7 @@ static merbit_status mbi_stored_map_values(merbit_plan *plan, mbi_new_values *fr
 			: mbi_stored_on_cpu(plan, fresh);
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>spmv/stages/stages.c  plans: table of the stages ==== */
 static const mbi_stage mbi_stages[MBI_STAGES] = {
 		{mbi_symmetric_make, mbi_symmetric_map_values}, {mbi_transpose_make, mbi_transpose_map_values},
@@ -28936,6 +28966,7 @@ MERBIT_API size_t merbit_plan_describe(const merbit_plan *plan, char *text, size
 	return length < 0 ? 0 : (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
 }
 
+MBI_CONTROL_END
 /* ==== >>spmv/plan/product.c  products: checks and dispatch ==== */
 static int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes) {
 	const uint64_t a = (uint64_t)(uintptr_t)x, b = (uint64_t)(uintptr_t)y;
@@ -29062,6 +29093,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 	return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta), stream);
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>spmv/plan/epilogue_product.c  products with an epilogue ==== */
 typedef struct mbi_epilogue_task {
 	const mbi_epilogue *epilogue;
@@ -29446,6 +29478,7 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 	return merbit_spmv(plan, workspace, alpha, x, beta, y, stream);
 }
 
+MBI_CONTROL_END
 /* ==== >>spmv/plan/vectors.c  plans: permutation of vectors to and from their order ==== */
 static merbit_status mbi_vector_check(merbit_plan *plan, const char *call, const void *from,
 		const void *to, int64_t count) {
@@ -30256,6 +30289,7 @@ static void mbi_step_run(merbit_context *context, const mbi_step_code *code,
 	}
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>solve/core/space.c  solvers: memory on either side ==== */
 static int mbi_solve_on_gpu(const merbit_solver *solver) {
 	return solver->side == MERBIT_SIDE_CUDA;
@@ -30440,6 +30474,7 @@ static void mbi_solve_release_memory(merbit_solver *solver) {
 	solver->partials = NULL;
 }
 
+MBI_CONTROL_END
 /* ==== >>solve/core/scale.c  solvers: scaling of matrices and right-hand sides ==== */
 /* ==== >>solve/precondition/precondition.h ==== */
 #define MBI_PRE_R 4
@@ -30620,7 +30655,7 @@ static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
 			(memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
 	const int64_t count = mbi_view_values(&solver->view);
 	const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
-	int exponent;
+	int exponent = 0;
 	*scaled = NULL;
 	if (solver->scaled == NULL) {
 		MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
@@ -30835,6 +30870,7 @@ static merbit_status mbi_setup_invert(merbit_solver *solver, const double *block
 	return MERBIT_OK;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>solve/core/run.c  solvers: steps, products and preconditioners on either side ==== */
 static merbit_status mbi_solve_step(merbit_solver *solver, int index) {
 	const mbi_step *step = &solver->method->steps[index];
@@ -32301,6 +32337,7 @@ static const mbi_solve_method mbi_refine_method = {
 		(int)(sizeof mbi_refine_steps / sizeof mbi_refine_steps[0]), 0, 0, mbi_refine_layout, NULL,
 		NULL, {NULL, NULL}};
 
+MBI_CONTROL_END
 /* ==== >>solve/precondition/inverse.c  preconditioners: inverses of diagonal blocks ==== */
 static int mbi_solver_reordered(const merbit_solver *solver) {
 	return solver->plan != NULL && solver->plan->reorder.order != NULL;
@@ -32333,6 +32370,7 @@ static merbit_status mbi_solver_invert(merbit_solver *solver, const double *bloc
 	return mbi_solver_order_inverse(solver);
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>solve/precondition/setup_cuda.c  preconditioners: norm and blocks on the GPU ==== */
 typedef struct mbk_setup_rows_arguments {
 	mbi_devptr row_ptr, col_ind, values;
@@ -33373,6 +33411,7 @@ static const mbi_precondition_method mbi_block_jacobi_method = {
 		"block Jacobi", -1, 0, 0, NULL, mbi_pre_blocks_apply, NULL, mbi_pre_blocks_describe,
 		mbi_pre_blocks_info, NULL, };
 
+MBI_CONTROL_END
 /* ==== >>solve/precondition/examine.c  preconditioners: proof that a matrix is not SPD ==== */
 static int64_t mbi_csr_find(const merbit_view *csr, int64_t row, int64_t column) {
 	int64_t low = mbi_row_start(csr, row), high = mbi_row_start(csr, row + 1);
@@ -33475,6 +33514,7 @@ static merbit_status mbi_precondition_examine(merbit_preconditioner *p, const me
 	return status;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>solve/precondition/chebyshev.c  preconditioners: Chebyshev polynomial ==== */
 #define MBI_LANCZOS_STEPS 16
 #define MBI_CHEBYSHEV_MARGIN 1.05
@@ -33636,6 +33676,7 @@ static const mbi_precondition_method mbi_chebyshev_method = {
 		"Chebyshev", 1, 1, 3, mbi_chebyshev_create, mbi_chebyshev_apply, mbi_chebyshev_update,
 		mbi_chebyshev_describe, mbi_chebyshev_info, mbi_chebyshev_destroy, };
 
+MBI_CONTROL_END
 /* ==== >>solve/precondition/fsai.c  preconditioners: factorised sparse approximate inverse ==== */
 #define MBI_FSAI_MOST 64
 
@@ -35299,6 +35340,7 @@ static merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_level *le
 	return status;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>solve/amg/hierarchy.c  multigrid: levels ==== */
 static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
 	if (!level->borrowed) { mbi_amg_csr_release(context, &level->a); }
@@ -36565,6 +36607,7 @@ static void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {
 	mbi_program_destroy(gpu->context, &gpu->transpose.program);
 }
 
+MBI_CONTROL_END
 /* ==== >>solve/amg/coarsest.c  multigrid: inverse of the coarsest matrix ==== */
 #ifdef __GNUC__
 typedef double mbi_coarsest_lanes __attribute__((vector_size(16)));
@@ -37039,6 +37082,7 @@ static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, int visit, const v
 	return MERBIT_OK;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>solve/amg/amg.c  multigrid: the preconditioner AMG ==== */
 #define MBI_AMG_PIVOT_F64 1e-12
 #define MBI_AMG_PIVOT_F32 1e-5
@@ -38280,6 +38324,7 @@ MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int cou
 	return status;
 }
 
+MBI_CONTROL_END
 /* ==== >>solve/pagerank/weights.c  PageRank: weights of vertices ==== */
 /* ==== >>solve/pagerank/pagerank.h ==== */
 typedef struct mbi_weights {
@@ -38770,6 +38815,7 @@ static void mbi_weights_destroy(merbit_context *context, mbi_weights *w) {
 	mbi_release(context, w->scaled);
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>solve/pagerank/pagerank.c  PageRank: checks and plan ==== */
 static merbit_status mbi_pagerank_check_desc(mbi_pagerank *run) {
 	merbit_context *context = run->context;
@@ -39227,6 +39273,7 @@ static merbit_status mbi_pagerank_fetch(mbi_pagerank *run) {
 	return status;
 }
 
+MBI_CONTROL_END
 /* ==== >>solve/pagerank/pagerank_cpu.c  PageRank: iterations on the CPU, loop ==== */
 #define MBI_PAGERANK_CHUNK 8192
 
@@ -39707,6 +39754,7 @@ static int mbi_eigen_stagnates(mbi_eigen *e, double estimate, int now, int patie
 	return now - e->since >= patience;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>solve/eigen/lanczos.c  eigenpairs: Lanczos ==== */
 #define MBI_LANCZOS_PATIENCE 50
 #define MBI_LANCZOS_SYMMETRY 1e4
@@ -40246,6 +40294,7 @@ MERBIT_API merbit_status merbit_eigen(merbit_context *context, const merbit_view
 	return MERBIT_OK;
 }
 
+MBI_CONTROL_END
 #endif /* MERBIT_IMPLEMENTATION */
 
 /*

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Check the style of C sources: short lines, complete banners, comments that begin like sentences. In templates/ also check
-that functions' comments begin with a verb, folders depend only downwards, kernels take one typed struct, and methods'
-tables name each field. Prints each fault with its file and line."""
+that functions' comments begin with a verb, folders depend only downwards, kernels take one typed struct, methods' tables
+name each field, and changes of GCC's optimisation are undone. Prints each fault with its file and line."""
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+HEADER = "templates/merbit.h.j2"
 FOLDERS = ("templates", "tests", "bench", "examples", "python", "cmake", "dist", "test_package")
 ORDER = ("core", "jit", "matrix", "market", "spmv", "solve")
 WIDTH = 100
@@ -48,6 +49,13 @@ def comments(lines):
         if text.startswith(("/*", "//")):
             yield start + 1, text[2:].removesuffix("*/").strip(), (lines[at + 1 : at + 3] + ["", ""])[:2]
         at += 1
+
+
+def faults_of_control(name, text):
+    """Yields a fault if MBI_CONTROL_BEGIN and MBI_CONTROL_END do not alternate: code after the header would lose its level."""
+    marks = re.findall(r"^MBI_CONTROL_(BEGIN|END)$", text, re.M)
+    if not marks or len(marks) % 2 or marks != ["BEGIN", "END"] * (len(marks) // 2):
+        yield f"{name}: MBI_CONTROL_BEGIN and MBI_CONTROL_END do not alternate"
 
 
 def faults_of_text(name, text):
@@ -137,6 +145,7 @@ def main():
             if folder == "templates":
                 found += faults_of_arguments(name, text)
                 found += faults_of_words(name, text)
+                found += faults_of_control(name, text) if name == HEADER else ()
                 templates[path.relative_to(ROOT / folder).as_posix()] = text
             count += 1
     found += faults_of_layers(templates)

@@ -167,7 +167,7 @@ MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *v
       (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
   const int64_t count = mbi_view_values(&solver->view);
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
-  int exponent;
+  int exponent = 0;
   *scaled = NULL;
   if (solver->scaled == NULL) {
     MBI_TRY(mbi_allocate_array(context, count, size, "scaled values", &solver->scaled));
