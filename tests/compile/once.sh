@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a test again only if its input has changed since it passed: once.sh STAMP INPUT... -- COMMAND...
-# The input is the contents of the INPUT files, the command, the versions of the compilers and CMake, and MERBIT_TEST_FULL;
-# STAMP keeps their checksum. The command finds MERBIT_TEST_SEED set to a number of that checksum, and so makes the same
+# The input is the contents of the INPUT files, the command, the versions of the compilers and CMake, MERBIT_TEST_FULL and
+# MERBIT_NVRTC; STAMP keeps their checksum. The command finds MERBIT_TEST_SEED set to a number of that checksum, and so makes the same
 # choices again.
 set -eu
 stamp=$1
@@ -11,8 +11,8 @@ sum=$({
     [ "$input" != -- ] || break
     cat "$input"
   done
-  echo "$* ${MERBIT_TEST_FULL-}"
-  for tool in cc c++ gcc g++ clang clang++ cmake; do
+  echo "$* ${MERBIT_TEST_FULL-} ${MERBIT_NVRTC-}"
+  for tool in cc c++ gcc g++ clang clang++ cmake nvcc; do
     command -v $tool >/dev/null && $tool --version
   done
 } | cksum)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# once.sh runs a command again after it failed and when an input, the command or MERBIT_TEST_FULL changes, else not.
+# once.sh runs a command again after it failed and when an input, the command, MERBIT_TEST_FULL or MERBIT_NVRTC changes, else not.
 set -eu
 once=$(dirname "$0")/once.sh
 work=$(mktemp -d)/"a folder"
@@ -16,7 +16,7 @@ expect() {
   [ "$found" -eq "$runs" ] || { echo "FAILED: ran $found times, not $runs: $3"; exit 1; }
 }
 
-unset MERBIT_TEST_FULL
+unset MERBIT_TEST_FULL MERBIT_NVRTC
 case $once in /*) ;; *) once=$OLDPWD/$once ;; esac
 echo a >input
 run='echo $MERBIT_TEST_SEED >>ran'
@@ -29,10 +29,13 @@ expect 3 0 "$run"
 export MERBIT_TEST_FULL=1
 expect 4 0 "$run"
 unset MERBIT_TEST_FULL
-expect 5 1 "$run; false"
+export MERBIT_NVRTC=another
+expect 5 0 "$run"
+unset MERBIT_NVRTC
 expect 6 1 "$run; false"
+expect 7 1 "$run; false"
 rm input
-expect 6 1 "$run"
-[ "$(sort -u ran | wc -l)" -eq 5 ] || { echo "FAILED: not one seed for each input"; exit 1; }
+expect 7 1 "$run"
+[ "$(sort -u ran | wc -l)" -eq 6 ] || { echo "FAILED: not one seed for each input"; exit 1; }
 ! grep -qv '^[0-9][0-9]*$' ran || { echo "FAILED: a seed is no number"; exit 1; }
-echo "once.sh: 6 of 9 commands ran"
+echo "once.sh: 7 of 10 commands ran"

@@ -15,7 +15,6 @@ import sys
 import reference
 
 LOCALES = (("C", None, "."), ("de_DE.UTF-8", "de_DE", ","), ("ps_AF.UTF-8", "ps_AF", "\u066b"))
-SINGLES = 20000  # including those that are too large, which are left out; exact arithmetic is slow
 
 
 def halfway(dice, fraction_bits, lowest, highest):
@@ -132,7 +131,8 @@ def main():
     texts, doubles = make(count, seed)
     write(work / "in.mtx", texts)
     dice = random.Random(seed)
-    few = texts[:SINGLES] + [halfway(dice, 23, -126, 127) for _ in range(SINGLES // 4)]
+    most = count // 15  # including those that are too large, which are left out; exact arithmetic is slow
+    few = texts[:most] + [halfway(dice, 23, -126, 127) for _ in range(most // 4)]
     few = [text for text in few if reference.round_decimal(text.encode(), reference.F32) is not None]
     floats = singles(few)
     write(work / "few.mtx", few)
