@@ -202,11 +202,11 @@ static void nodes_have_several_rows(void **) {
 }
 
 // Small graphs of nodes with 2 or 3 rows and at least as many vectors, in dozens that have
-// every combination of these.
+// every combination of these. Quick effort leaves out every third dozen.
 static void graphs_of_nodes_are_coarsened(void **) {
-  const int apart = test_effort(2, 1);
+  const int apart = test_effort(3, 0);
   for (int i = 0; i < 108; i++) {
-    if (i / 12 % apart != (int)(simt_seeds[3] / 2 % (unsigned)apart)) {
+    if (apart > 0 && i / 12 % apart == (int)(simt_seeds[3] % (unsigned)apart)) {
       continue;
     }
     const int block = 2 + i % 2, vectors = block + i % 3 / 2;
