@@ -52,9 +52,10 @@ static mbi_amg_csr make_arrow(int longest) {
 /* Rows that just fit a group's shared memory: the set-up sorts a matrix whose columns descend,
  * and makes of it what it makes of the sorted one. */
 static void test_rows_that_just_fit(void **state) {
+  const int apart = gpu_stride() > 1 ? 2 : 1;
   int longest;
   (void)state;
-  for (longest = 168; longest <= 171; longest++) {
+  for (longest = 168 + gpu_first_of(apart); longest <= 171; longest += apart) {
     const merbit_preconditioner_desc desc = amg_desc();
     mbi_amg_csr a = make_arrow(longest);
     double *const r = (double *)malloc((size_t)a.rows * 3 * sizeof *r), *const z = r + a.rows;

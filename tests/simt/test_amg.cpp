@@ -201,14 +201,9 @@ static void nodes_have_several_rows(void **) {
   }
 }
 
-// Small graphs of nodes with 2 or 3 rows and at least as many vectors, in dozens that have
-// every combination of these. Quick effort leaves out every third dozen.
+// Small graphs of nodes with 2 or 3 rows and at least as many vectors.
 static void graphs_of_nodes_are_coarsened(void **) {
-  const int apart = test_effort(3, 0);
   for (int i = 0; i < 108; i++) {
-    if (apart > 0 && i / 12 % apart == (int)(simt_seeds[3] % (unsigned)apart)) {
-      continue;
-    }
     const int block = 2 + i % 2, vectors = block + i % 3 / 2;
     const input of = graph("", 270 / block + 1 + i % 7, i % 4, 20, (uint64_t)i + 1);
     const input in = blocked(name_of("graph of nodes", i), of, block, i % 4);

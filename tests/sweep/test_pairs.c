@@ -155,7 +155,7 @@ int main(int argc, char **argv) {
   }
   budget = argc > 2     ? atol(argv[2])
            : sweep.cuda ? test_effort(3, 1000)
-                        : test_effort(600, 100000);
+                        : test_effort(400, 100000);
   failed = cmocka_run_group_tests(tests, NULL, NULL);
   gpu_clean();
   return failed;
