@@ -270,10 +270,10 @@
  *
  * The plan holds a transposed copy even if few products are expected, so that products are
  * repeatable. If the plan computes on the GPU, the GPU makes the copy of a CSR view. CPU threads
- * make it of blocks, for a reordered plan, and for a plan on the CPU. A COO view needs no copy,
- * because its row and column indices can be exchanged. New values come in the order of the view.
- * plan_desc.block_rows, plan_desc.block_cols and all fields of merbit_plan_info refer to the
- * transpose.
+ * make it of blocks, of 64-bit columns in host memory, for a reordered plan, for a plan on the CPU,
+ * and if the GPU lacks the memory. A COO view needs no copy, because its row and column indices can
+ * be exchanged. New values come in the order of the view. plan_desc.block_rows,
+ * plan_desc.block_cols and all fields of merbit_plan_info refer to the transpose.
  *
  * EIGENPAIRS. merbit_eigen finds eigenvalues at the ends of a spectrum. Lanczos is for symmetric
  * matrices. The power method finds the eigenvalue of largest absolute value.
@@ -293,8 +293,9 @@
  *     merbit_context_destroy(context);
  *
  * SEVERAL VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) reads the matrix once
- * and multiplies all of them. The vectors are in one array, row-major or column-major. Row-major is
- * faster on the GPU.
+ * and multiplies all of them. Matrix and vectors are F64 throughout or F32 throughout, and the
+ * semiring is plus-times; else the plan is refused with MERBIT_NOT_SUPPORTED. The vectors are in
+ * one array, row-major or column-major. Row-major is faster on the GPU.
  *
  * Example: vectors
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
@@ -416,8 +417,9 @@
  * included, is true, and results are 0 or 1. max-times is for numbers >= 0, because its zero is 0;
  * for other numbers define your own operators, with max as `add` and -Inf as the zero. MERGE, SCAN
  * and ROWS on CUDA, and MERGE and REFERENCE on the CPU, take semirings; AUTO chooses among these.
- * Views are CSR or COO of F64 or F32. Everything else works as with plus-times: transposes,
- * reordering, new values, device arrays, scalars in device memory.
+ * Views are CSR or COO of F64 or F32. A plan over a semiring is for one vector, without epilogue.
+ * Transposes, reordering, new values, device arrays and scalars in device memory work as with
+ * plus-times.
  *
  * With MERBIT_SEMIRING_CUSTOM, plan_desc.operators gives `add` and `multiply`, as expressions for
  * CUDA and as functions for the CPU. A plan needs both operators for its side; if AUTO is to fall
@@ -433,8 +435,9 @@
  * Scalars stay on the GPU. With CUDA 12.4 or later the loop itself runs there (result.recorded is
  * 2), and the host checks about ten times a second, but at most once per 50 iterations. At each
  * check the host calls the progress callback, which may cancel the solve. Kernels that run after
- * the products add up the dot products, in double, in an order that depends on the matrix alone. So
- * every solve of one solver gives the same bits.
+ * the products add up the dot products, in double, in an order that depends on the matrix and the
+ * GPU alone. So every solve of one solver gives the same bits, unless a driver call failed in
+ * between.
  *
  * A solve has converged when ||b - A x|| / ||b||, recomputed from x, is at most the tolerance. If
  * only the residual of the recurrence is that small, the solver continues: first with a lower goal
@@ -497,19 +500,19 @@
  *
  * EXPRESSIONS. An expression has + - * / and parentheses, the comparisons < <= > >= == != (which do
  * not chain), && || !, c ? a : b, decimal numbers, inf, the names listed where the expression is
- * given, and the functions min max abs sqrt exp log pow floor ceil. All operands have the plan's
- * type. A comparison gives 1 or 0; a number is true unless it is zero. Each operation is rounded
- * separately, as in C without contraction. exp, log and pow may differ from the C library's in the
- * last bits. min and max of a NaN are NaN. merbit refuses everything else and names its position.
- * The compiler sees only a text that merbit writes from the checked tokens; this text is part of
- * the cubin's key. An expression has at most 512 characters, and the text written from it at most
- * 1399. A number takes 48 of these: 26 numbers and their sum fit, or 21 numbers and their product.
- * If an epilogue needs more numbers, pass them as scalars.
+ * given, and the functions min max abs sqrt exp log pow floor ceil. Operands have the plan's vector
+ * type, in an epilogue's sums double. A comparison gives 1 or 0; a number is true unless it is
+ * zero. Each operation is rounded separately, as in C without contraction. exp, log and pow may
+ * differ from the C library's in the last bits. min and max of a NaN are NaN. merbit refuses
+ * everything else and names its position. The compiler sees only a text that merbit writes from the
+ * checked tokens; this text is part of the cubin's key. An expression has at most 512 characters,
+ * and the text written from it at most 1399. A number takes 48 of these: 26 numbers and their sum
+ * fit, or 21 numbers and their product. If an epilogue needs more numbers, pass them as scalars.
  *
  * STATUS. Every call that can fail returns a merbit_status. On failure it sets its out pointer to
  * NULL and leaves a sentence that names the value at fault. merbit_last_error gives the sentence of
- * the calling thread's last failure on a context. A later success does not clear that sentence, so
- * test the status of each call. merbit_context_create fills a merbit_error instead. If the context,
+ * the calling thread's last failure on a context. A later success may leave that sentence, so test
+ * the status of each call. merbit_context_create fills a merbit_error instead. If the context,
  * buffer, plan, solver or preconditioner of a call is NULL, the call returns
  * MERBIT_INVALID_ARGUMENT and leaves no sentence, because no context is known to hold it; a
  * sentence that merbit_last_error gives after such a call belongs to an earlier failure. Destroying
@@ -584,9 +587,10 @@
  *
  * SIDES. MERBIT_SIDE_AUTO takes the GPU if there are a driver, a device and NVRTC (or the kernels
  * of merbit_cache_import). Otherwise it takes the CPU, and merbit_context_info.reason says why.
- * MERBIT_SIDE_CUDA fails with that reason instead. A plan under AUTO may still fall back to the CPU
- * when it is made, if by its view and descriptor the matrix, vectors and scalars are in host
- * memory. After that it never changes sides. merbit_plan_describe names the side.
+ * MERBIT_SIDE_CUDA fails with that reason instead. A plan whose side and method are AUTO may still
+ * fall back to the CPU when it is made, if the matrix is in host memory, vector_memory is HOST, and
+ * scalar_memory is not DEVICE. After that it never changes sides. merbit_plan_describe names the
+ * side.
  *
  * NUMBERS. For a row of k nonzeros, the error of each component of y is at most gamma(k + 2)
  * (|alpha| |A| |x| + |beta| |y|), barring overflow and underflow; gamma(n) = n u / (1 - n u) with
@@ -988,7 +992,8 @@ typedef struct merbit_plan_desc {
                                   omega 8); 0: 14 in f32, 7 in f64. Other methods refuse it */
   int omega;                   /* MERBIT: lanes per tile: 32, 16 or 8; 0: 32. Other methods refuse
                                   it */
-  int block_threads;           /* CUDA: threads per block, 32 to 1024; 0: by method and size */
+  int block_threads;           /* CUDA: threads per block, a multiple of 32 up to 1024 (CB: 512);
+                                  0: by method and size */
   int unchecked;               /* nonzero: the arrays are known to be valid; do not check them */
   int changing_values;         /* nonzero: the values will change; specialise nothing to them */
   int deterministic;           /* nonzero: AUTO times nothing, so that equal plans on equal GPUs
@@ -998,11 +1003,13 @@ typedef struct merbit_plan_desc {
   merbit_reordering reordering; /* of rows and columns; square CSR and COO only */
   merbit_semiring semiring;     /* on CUDA by MERGE, SCAN and ROWS, on the CPU by MERGE
                                    and REFERENCE */
-  const merbit_operators *operators; /* MERBIT_SEMIRING_CUSTOM; read only while the plan is made */
+  const merbit_operators *operators; /* of MERBIT_SEMIRING_CUSTOM, else NULL; read only while the
+                                      plan is made */
   int numa;                    /* CPU, nonzero: put each thread's part of columns and values on its
                                   own memory node, by moving pages or else by copying. Set
                                   context_desc.bind_threads too */
-  int vectors;                 /* number of vectors that merbit_spmm multiplies, 1 to 64; 0: 1 */
+  int vectors;                 /* number of vectors that merbit_spmm multiplies, 1 to 64; 0: 1.
+                                  More than 1: F64 or F32 throughout, plus-times */
   merbit_vector_order vector_order; /* of several vectors */
   const merbit_epilogue *epilogue; /* for merbit_spmv_epilogue; read only while the plan is made */
   const char *tuning;          /* parameters of a method on CUDA as "name=number name=number"; NULL:
@@ -1132,7 +1139,8 @@ typedef struct merbit_preconditioner_desc {
                         bytes; r and z stay f64. M is made from A in f32, except that AMG makes its
                         levels in f64 and rounds them. A's values must be in the range of f32 */
   int block_size;    /* BLOCK_JACOBI: rows per block, up to 32; 0: 4. AMG: unknowns per node, up to
-                        32, whose rows follow one another; 0: 1. Other kinds: 0 */
+                        32, whose rows follow one another; it divides view.rows; 0: 1. Other
+                        kinds: 0 */
   int degree;        /* CHEBYSHEV: the degree of the polynomial, up to 32, which is also the number
                         of products with A per application; 0: 4. If it is even, M is always
                         positive definite. Other kinds: 0 */
@@ -1374,7 +1382,8 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
                                               merbit_buffer **buffer);
 /* Copies `bytes` bytes from host memory into the buffer from `offset` on, or back. The copy is
  * complete on return. It waits for work on the default stream; synchronise other streams first.
- * Fails if the range exceeds the buffer. */
+ * Fails with MERBIT_INVALID_ARGUMENT if the range exceeds the buffer or the host pointer is
+ * NULL. */
 MERBIT_API merbit_status merbit_buffer_upload(merbit_buffer *buffer, size_t offset,
                                               const void *source, size_t bytes);
 MERBIT_API merbit_status merbit_buffer_download(const merbit_buffer *buffer, size_t offset,
@@ -1528,7 +1537,8 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan);
  * permutes the result back. Both vectors have cols elements of the plan's vector type, are where
  * the plan expects vectors, and must not overlap. On CUDA the work is enqueued on `stream` as by
  * merbit_spmv; CPU threads permute vectors of MERBIT_MEMORY_HOST at once. For a plan that is not
- * reordered the call copies x. */
+ * reordered the call copies x. Fails with MERBIT_INVALID_ARGUMENT if a vector is NULL, in the wrong
+ * memory or not aligned, or if they overlap. */
 MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, void *px,
                                              void *stream);
 /* Permutes a vector of rows elements back: y[order[i]] = py[i]. Otherwise as
@@ -1536,7 +1546,8 @@ MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, v
 MERBIT_API merbit_status merbit_plan_restore(merbit_plan *plan, const void *py, void *y,
                                              void *stream);
 /* Writes the plan's order: row i of the plan is row order[i] of the view. `order` is a host array
- * of `count` elements, which must be the number of elements of y. */
+ * of `count` elements, which must be the number of elements of y; otherwise, and for NULL, the
+ * call fails with MERBIT_INVALID_ARGUMENT. */
 MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t *order,
                                                int64_t count);
 
@@ -1632,8 +1643,8 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
  * matrix is not square, with MERBIT_NOT_SUPPORTED for other types and for fields that exclude each
  * other, and with MERBIT_INVALID_MATRIX if the preconditioner cannot be made: the sentence names a
  * zero on the diagonal (JACOBI, AMG), a block without an inverse (BLOCK_JACOBI), a row with Inf or
- * NaN (AMG), or the entry or row that keeps the matrix from being symmetric positive definite
- * (CHEBYSHEV, FSAI).
+ * NaN (AMG), or why the matrix is not symmetric positive definite, with the entry or row where one
+ * was found (CHEBYSHEV, FSAI).
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
  * computes. The diagonal and the norm of A are computed where its arrays are; the CPU inverts
@@ -1687,7 +1698,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
                                                      merbit_memory memory);
 /* Computes y = A x with the solver's own plan, for example for a residual, so that A needs no
  * second plan. x and y are like b and x of merbit_solver_solve, in the caller's order, and must not
- * overlap. The call is complete on return. */
+ * overlap. The call is complete on return. Wrong vectors give MERBIT_INVALID_ARGUMENT. */
 MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y);
 /* Gives the solver up; NULL is accepted. */
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
@@ -1706,7 +1717,9 @@ MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
  * are where M is applied: in GPU memory on CUDA. On CUDA the work is enqueued on `stream`, a
  * CUstream or NULL for the default stream; the call allocates nothing, waits for nothing, and may
  * be captured in a graph. On the CPU the call is complete on return. One application may run at a
- * time, because all streams share M's scratch memory. */
+ * time, because all streams share M's scratch memory. Fails with MERBIT_INVALID_ARGUMENT if r or z
+ * is NULL, if they overlap, or, on CUDA, if one is in host memory or not aligned to its
+ * elements. */
 MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *preconditioner,
                                                      const void *r, void *z, void *stream);
 /* Makes M again from new values for the same structure, as many and in the same order as those of
@@ -2098,6 +2111,7 @@ typedef struct mbi_device {
 	int compute_capability;
 	int driver_version;
 	int multiprocessors;
+	int lanes;
 	int dependent_launch;
 	int cooperative;
 	int shared_bytes_per_block;
@@ -4869,6 +4883,7 @@ MERBIT_API merbit_status merbit_cache_import(const merbit_context_desc *desc, co
 #define MBI_ATTRIBUTE_MEMORY_CLOCK 36
 #define MBI_ATTRIBUTE_MEMORY_WIDTH 37
 #define MBI_ATTRIBUTE_L2_BYTES 38
+#define MBI_ATTRIBUTE_LANES 39
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
 #define MBI_ATTRIBUTE_COOPERATIVE 95
@@ -4982,6 +4997,7 @@ static merbit_status mbi_device_examine(merbit_context *context) {
 	MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MAJOR, &major));
 	MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MINOR, &minor));
 	MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors));
+	MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_LANES, &device->lanes));
 	MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
 			&device->shared_bytes_per_block));
 	MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative));
@@ -20036,13 +20052,24 @@ static void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *nonempty)
 	memset(nonempty, 0, sizeof *nonempty);
 }
 
+static merbit_status mbi_nonempty_offsets(merbit_plan *plan, mbi_devptr array, uint64_t count,
+		mbi_devptr total) {
+	void *kernel = NULL;
+	mbk_nonempty_offsets_arguments arguments;
+	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &kernel));
+	arguments.counts = array;
+	arguments.blocks = count;
+	arguments.total = total;
+	return mbi_device_launch(plan->context, kernel, "mbk_nonempty_offsets", 1, 1024,
+			(unsigned)(33 * sizeof(uint32_t)), NULL, &arguments);
+}
+
 static merbit_status mbi_nonempty_create(merbit_plan *plan) {
 	merbit_context *context = plan->context;
 	mbi_device_csr *csr = &plan->device;
 	mbi_nonempty_rows *nonempty = &plan->nonempty;
-	void *count = NULL, *offsets = NULL;
+	void *count = NULL;
 	mbk_nonempty_count_arguments count_arguments;
-	mbk_nonempty_offsets_arguments offsets_arguments;
 	uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
 	mbi_devptr total, longest, widths;
 	uint32_t answer[8] = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -20052,7 +20079,6 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
 	}
 	nonempty->blocks = blocks;
 	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_count", &count));
-	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
 	nonempty->counts = csr->scratch;
 	nonempty->counts_bytes = csr->scratch_bytes;
 	csr->scratch = 0;
@@ -20074,11 +20100,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
 	count_arguments.squares = widths + 4 * sizeof(uint32_t);
 	MBI_TRY(mbi_device_launch(context, count, "mbk_nonempty_count", (int64_t)blocks, 256,
 			MBI_NONEMPTY_COUNT_SHARED, NULL, &count_arguments));
-	offsets_arguments.counts = nonempty->offsets;
-	offsets_arguments.blocks = blocks;
-	offsets_arguments.total = total;
-	MBI_TRY(mbi_device_launch(context, offsets, "mbk_nonempty_offsets", 1, 1024,
-			(unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments));
+	MBI_TRY(mbi_nonempty_offsets(plan, nonempty->offsets, blocks, total));
 	MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
 	nonempty->row_start = csr->row_ptr;
 	nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
@@ -20093,15 +20115,8 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
 
 static merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array,
 		uint64_t count, uint64_t *sum) {
-	void *offsets = NULL;
-	mbk_nonempty_offsets_arguments arguments;
 	uint32_t found = 0;
-	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
-	arguments.counts = array;
-	arguments.blocks = count;
-	arguments.total = array + count * sizeof(uint32_t);
-	MBI_TRY(mbi_device_launch(plan->context, offsets, "mbk_nonempty_offsets", 1, 1024,
-			(unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
+	MBI_TRY(mbi_nonempty_offsets(plan, array, count, array + count * sizeof(uint32_t)));
 	MBI_TRY(mbi_device_download(plan->context, &found, array + count * sizeof(uint32_t),
 			sizeof found));
 	*sum = found;
@@ -20372,14 +20387,10 @@ static void mbi_nonempty_columns_bound(const merbit_plan *plan, mbi_bound *bound
 
 /* ==== >>spmv/choose/critical_path.c  CUDA: terms of the forecasts ==== */
 /* ==== >>spmv/choose/choose.h ==== */
-#define MBI_CHOOSE_LANES 2048.0
-
 #ifndef MBI_CHOOSE_SMALL
 #define MBI_CHOOSE_SMALL 0.57
 #endif
-#ifndef MBI_CHOOSE_FITS
 #define MBI_CHOOSE_FITS 0.7
-#endif
 #ifndef MBI_CHOOSE_HELD
 #define MBI_CHOOSE_HELD 1.1
 #endif
@@ -20427,6 +20438,10 @@ static int mbi_choose_small(const merbit_plan *plan) {
 	const uint64_t vectors = (plan->device.rows + plan->device.cols) * mbi_type_size(plan->type);
 	return plan->device.nnz == 0 || (double)(mbi_device_csr_stream_bytes(plan) + vectors) <=
 			MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
+}
+
+static double mbi_choose_lanes(const merbit_plan *plan) {
+	return (double)plan->context->device.lanes * plan->context->device.multiprocessors;
 }
 
 static double mbi_choose_vectors(const merbit_plan *plan) {
@@ -20629,7 +20644,8 @@ static double mbi_together_gathers(const merbit_plan *plan, const mbi_traffic *t
 		int lanes, double at_once) {
 	const double size = t->cols * t->size, some = plan->profile->l2_bytes / 4;
 	const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
-	const double all = plan->context->device.multiprocessors, most = MBI_CHOOSE_LANES / lanes;
+	const double all = plan->context->device.multiprocessors,
+			most = (double)plan->context->device.lanes / lanes;
 	const double rows = t->rows / all < most ? t->rows / all : most;
 	const double loads = rows * t->nnz / t->rows;
 	const double fresh = mbi_together_held(plan) || mbi_together_near(plan, at_once)
@@ -22074,8 +22090,7 @@ static int mbi_rows_spread(const merbit_plan *plan) {
 }
 
 static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
-	return (double)plan->device.rows * lanes /
-			(MBI_CHOOSE_LANES * plan->context->device.multiprocessors);
+	return (double)plan->device.rows * lanes / mbi_choose_lanes(plan);
 }
 
 static int mbi_rows_long(const merbit_plan *plan) { return mbi_rows_mean(plan) >= 256; }
@@ -22229,7 +22244,7 @@ static int mbi_rows_lone(const merbit_plan *plan) { return mbi_rows_lanes(plan) 
 
 static double mbi_rows_thin(const merbit_plan *plan) {
 	const double processors = plan->context->device.multiprocessors;
-	const double full = MBI_CHOOSE_LANES * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
+	const double full = mbi_choose_lanes(plan) * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
 	const double flight = (double)plan->device.rows * mbi_rows_at_once(plan);
 	const double half = MBI_ROWS_HALF * processors;
 	return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
@@ -22287,9 +22302,7 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 			: mbi_together_abreast(plan) ? 1.1 : mbi_rows_long(plan) ? 1.0 : 0.9 + 0.16 * uneven;
 	const double traffic = mbi_choose_overlap(
 			plan, t.vectors + t.stream + mbi_choose_offsets(plan), mbi_rows_gathers(plan, &t));
-	const double turns =
-			t.nnz < t.rows ? t.rows / (MBI_CHOOSE_LANES * plan->context->device.multiprocessors) * 1.5
-			: 0;
+	const double turns = t.nnz < t.rows ? t.rows / mbi_choose_lanes(plan) * 1.5 : 0;
 	if (t.nnz >= t.rows && mbi_rows_idle(plan)) { return HUGE_VAL; }
 	return mbi_choose_longer(factor * mbi_choose_with_lines(plan, traffic, lines) + (together ? 0
 			: mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) / 2 + turns, 1)),
@@ -22383,7 +22396,11 @@ static double mbi_sliced_lane(const merbit_plan *plan) {
 	return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
 }
 
-#define MBI_SLICED_WARPS 48
+static int mbi_sliced_warps(const merbit_plan *plan) {
+	const int warps = plan->context->device.lanes / 32;
+	return warps < 48 ? warps : 48;
+}
+
 #define MBI_SLICED_START 5.0
 
 static double mbi_sliced_long(const merbit_plan *plan) {
@@ -22397,7 +22414,7 @@ static double mbi_sliced_few(const merbit_plan *plan) {
 }
 
 static double mbi_sliced_rounds(const merbit_plan *plan, double slices, int parts) {
-	return ceil(slices / (MBI_SLICED_WARPS / parts * plan->context->device.multiprocessors));
+	return ceil(slices / (mbi_sliced_warps(plan) / parts * plan->context->device.multiprocessors));
 }
 
 static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
@@ -22413,13 +22430,13 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 static int mbi_sliced_in_windows(const merbit_plan *plan) {
 	const mbi_nonempty_rows *n = &plan->nonempty;
 	return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4 &&
-			(double)plan->device.rows >= MBI_CHOOSE_LANES * plan->context->device.multiprocessors;
+			(double)plan->device.rows >= mbi_choose_lanes(plan);
 }
 
 static int mbi_sliced_parts(const merbit_plan *plan) {
 	const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
 	const double slices = (double)plan->device.rows / 32;
-	const double half = MBI_SLICED_WARPS / 2 * plan->context->device.multiprocessors;
+	const double half = mbi_sliced_warps(plan) / 2 * plan->context->device.multiprocessors;
 	int parts = wish != 0 ? wish : 1;
 	if (wish == 0 && plan->desc.block_threads == 0 &&
 			plan->device.nnz >= (mbi_sliced_in_windows(plan) ? 64 : 20) * plan->nonempty.count) {
@@ -23546,9 +23563,7 @@ typedef struct mbi_bsr_tiles {
 
 enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
 
-#ifndef MBI_BSR_TILE_BYTES
 #define MBI_BSR_TILE_BYTES 256
-#endif
 
 static mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
 	return (mbi_bsr_tiles *)plan->state;
@@ -23556,9 +23571,7 @@ static mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
 
 #define MBI_BSR_GROUP_MOST 32
 
-#ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
-#endif
 
 static int mbi_ceiling(int a, int b) { return (a + b - 1) / b; }
 
@@ -25456,8 +25469,7 @@ static merbit_status mbi_many_bound(merbit_plan *plan, mbi_bound *bound) {
 
 static const mbi_cuda_method mbi_many_method = {
 		sizeof(mbi_many), mbi_many_create, mbi_scan_destroy, mbi_many_scratch_bytes, NULL,
-		mbi_many_info, mbi_many_describe, NULL, MBI_FORMS_CHEAP, NULL, mbi_many_bound, 0, NULL,
-		"run unroll", };
+		mbi_many_info, mbi_many_describe, NULL, 0, NULL, mbi_many_bound, 0, NULL, "run unroll", };
 
 /* ==== >>spmv/plan/dispatch.c  CUDA: dispatch to the method, scaling of x ==== */
 #define MBI_COLUMNS_ALIGNMENT 256
@@ -25519,7 +25531,7 @@ static int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
 	return nonempty->block_rows * nonempty->block_cols >= 4;
 }
 
-static int mbi_choose_full(const merbit_plan *plan) {
+static int mbi_plan_has_full_blocks(const merbit_plan *plan) {
 	return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
 			plan->device.values != 0;
 }
@@ -25529,7 +25541,7 @@ static double mbi_extracted_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 64.0;
 	double high = nonempty->masked_side, bytes = 1.1 * nonempty->masked_bytes;
-	if (mbi_choose_full(plan)) {
+	if (mbi_plan_has_full_blocks(plan)) {
 		high = nonempty->block_rows;
 		bytes = 4.0 / (high * nonempty->block_cols) + t.values;
 	} else if (high == 0 || plan->device.form != MBI_VALUES_GENERAL) { return HUGE_VAL; }
@@ -26344,7 +26356,7 @@ static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method m
 static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
 	const double seconds = mbi_scan_cost(plan);
 	const int even = !mbi_rows_idle(plan) && mbi_rows_walk(plan) <= seconds;
-	const int full = mbi_choose_full(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
+	const int full = mbi_plan_has_full_blocks(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
 	const merbit_method first = mbi_diagonals_trusted(plan) ? MERBIT_METHOD_DIAGONALS
 			: full ? MERBIT_METHOD_BSR : even ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
 	int count = 0;
@@ -26695,7 +26707,7 @@ static merbit_method mbi_choose_method(merbit_plan *plan) {
 		const int even_rows = mbi_choose_small_rows(plan);
 		const int shares = !diagonals && mbi_choose_small_shares(plan, even_rows);
 		const int rows = !diagonals && !shares && even_rows;
-		const int blocks = !diagonals && !shares && mbi_choose_full(plan);
+		const int blocks = !diagonals && !shares && mbi_plan_has_full_blocks(plan);
 		const int slices = shares || (!diagonals && !rows && !blocks && mbi_choose_small_slices(plan));
 		(void)snprintf(plan->why, sizeof plan->why, "small, %s; runner-up %s",
 				diagonals ? "with few diagonals" : shares  ? "with long rows"
@@ -28974,26 +28986,25 @@ static int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t 
 }
 
 static merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
-		const void *x, const void *y) {
+		const void *x, const void *y, const char *call) {
 	merbit_context *context = plan->context;
 	const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
 	if (mbi_plan_vectors(plan) > 1) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"merbit_spmv: the plan is for %d vectors; use merbit_spmm", mbi_plan_vectors(plan));
+				"%s: the plan is for %d vectors; use merbit_spmm", call, mbi_plan_vectors(plan));
 	}
 	if (workspace->plan != plan) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"merbit_spmv: the workspace belongs to another plan; make one by "
-				"merbit_workspace_create");
+				"%s: the workspace belongs to another plan; make one by merbit_workspace_create", call);
 	}
 	if ((x == NULL && plan->csr.cols > 0) || (y == NULL && plan->csr.rows > 0)) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_spmv: `%s` is NULL",
+		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%s` is NULL", call,
 				x == NULL && plan->csr.cols > 0 ? "x" : "y");
 	}
 	if (mbi_overlap(x, (uint64_t)plan->csr.cols * size, y, (uint64_t)plan->csr.rows * size)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"merbit_spmv: x (%" PRId64 " elements at %p) and y (%" PRId64
-				" at %p) overlap; use two vectors", plan->csr.cols, x, plan->csr.rows, y);
+				"%s: x (%" PRId64 " elements at %p) and y (%" PRId64 " at %p) overlap; use two vectors",
+				call, plan->csr.cols, x, plan->csr.rows, y);
 	}
 	return MERBIT_OK;
 }
@@ -29004,13 +29015,13 @@ static void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
 }
 
 static merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
-		const void **known, const char *name) {
+		const void **known, const char *call, const char *name) {
 	merbit_context *context = plan->context;
 	if (pointer == *known) { return MERBIT_OK; }
 	if (!mbi_device_owns(context, pointer)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"merbit_spmv: %s at %p is host memory, but the plan computes on CUDA; use a "
-				"merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST", name, pointer);
+				"%s: %s at %p is host memory, but the plan computes on CUDA; use a merbit_buffer, or "
+				"plan_desc.vector_memory = MERBIT_MEMORY_HOST", call, name, pointer);
 	}
 	MBI_TRY(mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer));
 	*known = pointer;
@@ -29034,8 +29045,12 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
 
 static merbit_status mbi_spmv_in_place(merbit_plan *plan, merbit_workspace *workspace,
 		const void *alpha, const void *x, const void *beta, void *y, void *stream) {
-	if (plan->csr.cols > 0) { MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x")); }
-	if (plan->csr.rows > 0) { MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y")); }
+	if (plan->csr.cols > 0) {
+		MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "merbit_spmv", "x"));
+	}
+	if (plan->csr.rows > 0) {
+		MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "merbit_spmv", "y"));
+	}
 	return mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
 			beta, mbi_device_address(y), stream);
 }
@@ -29069,7 +29084,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 	int single;
 	if (plan == NULL) { return MERBIT_INVALID_ARGUMENT; }
 	if (workspace == NULL) { workspace = plan->workspace; }
-	MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+	MBI_TRY(mbi_spmv_check(plan, workspace, x, y, "merbit_spmv"));
 	if (mbi_plan_has_epilogue(plan)) {
 		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
 				"merbit_spmv: the plan has an epilogue; use merbit_spmv_epilogue");
@@ -29298,7 +29313,7 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
 				"merbit_spmv_epilogue: the plan has no epilogue; set plan_desc.epilogue");
 	}
 	workspace = workspace != NULL ? workspace : plan->workspace;
-	MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+	MBI_TRY(mbi_spmv_check(plan, workspace, x, y, "merbit_spmv_epilogue"));
 	MBI_TRY(mbi_epilogue_check_vectors(plan, y, vectors, scalars));
 	if (plan->side == MERBIT_SIDE_CUDA) {
 		MBI_TRY(mbi_device_enter(plan->context));
@@ -29413,8 +29428,12 @@ static merbit_status mbi_spmm_staged(merbit_plan *plan, merbit_workspace *worksp
 static merbit_status mbi_spmm_direct(merbit_plan *plan, merbit_workspace *workspace,
 		const void *alpha, const void *x, const mbi_many_layout *x_layout, const void *beta, void *y,
 		const mbi_many_layout *y_layout, void *stream) {
-	if (plan->csr.cols > 0) { MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x")); }
-	if (plan->csr.rows > 0) { MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y")); }
+	if (plan->csr.cols > 0) {
+		MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "merbit_spmm", "x"));
+	}
+	if (plan->csr.rows > 0) {
+		MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "merbit_spmm", "y"));
+	}
 	return mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
 			(uint64_t)x_layout->leading, beta, mbi_device_address(y),
 			(uint64_t)y_layout->leading, stream);
@@ -29515,7 +29534,7 @@ static void mbi_vector_move_host(merbit_plan *plan, int restore, const void *fro
 static merbit_status mbi_vector_check_address(const merbit_plan *plan, const char *name,
 		const void *pointer) {
 	return mbi_device_owns(plan->context, pointer)
-			? mbi_types_check_address(plan->context, name, mbi_plan_accumulator(plan), pointer)
+			? mbi_types_check_address(plan->context, "a vector", mbi_plan_accumulator(plan), pointer)
 			: mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
 			"%s: %p is host memory, but the plan computes on CUDA; use a "
 			"merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST", name, pointer);
@@ -36542,7 +36561,7 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 		mbi_amg_gpu_level *level = &gpu->levels[l];
 		mbi_amg_found found;
 		MBI_TRY(mbi_amg_look_first(gpu, level, &found));
-		if (l + 1 < gpu->count) { MBI_TRY(mbi_amg_fill(gpu, level, &found)); }
+		if (level->full.row_ptr != 0) { MBI_TRY(mbi_amg_fill(gpu, level, &found)); }
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
 			MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMP, 0, &found));

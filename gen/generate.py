@@ -4,7 +4,7 @@
     gen/generate.py [--output FILE]     write the header (default: merbit.h at the root)
     gen/generate.py --study             include the methods for comparison; write build/study/merbit.h
     gen/generate.py --check             exit 1 if the committed header differs from what would be written
-    gen/generate.py --sources FOLDER    write the expansion of each .j2 file, for separate compilation
+    gen/generate.py --sources FOLDER    write the expansion of each .j2 file outside api/, for separate compilation
 
 templates/merbit.h.j2 lists the sources in their order. Each #include of a header is removed; the first one is replaced
 by the header. Text between #ifdef MBI_SEPARATE and #endif is for separate compilation and is left out. In merbit.h a

@@ -175,6 +175,7 @@ static PetscErrorCode solve_system(KSP ksp, Mat A, Vec b, Vec x) {
   if (v.on_gpu) {
     PetscCall(merbit_petsc_stream(&desc.stream));
   }
+  desc.deterministic = merbit_petsc.deterministic;
   desc.expected_solves = SOLVES_EXPECTED;
   PetscCall(PetscLogEventBegin(merbit_petsc.solve, A, b, x, 0));
   PetscCall(refresh(k, A, &desc));

@@ -83,7 +83,8 @@ MERBIT_API merbit_status merbit_buffer_create(merbit_context *context, size_t by
                                               merbit_buffer **buffer);
 /* Copies `bytes` bytes from host memory into the buffer from `offset` on, or back. The copy is
  * complete on return. It waits for work on the default stream; synchronise other streams first.
- * Fails if the range exceeds the buffer. */
+ * Fails with MERBIT_INVALID_ARGUMENT if the range exceeds the buffer or the host pointer is
+ * NULL. */
 MERBIT_API merbit_status merbit_buffer_upload(merbit_buffer *buffer, size_t offset,
                                               const void *source, size_t bytes);
 MERBIT_API merbit_status merbit_buffer_download(const merbit_buffer *buffer, size_t offset,
@@ -237,7 +238,8 @@ MERBIT_API void merbit_plan_destroy(merbit_plan *plan);
  * permutes the result back. Both vectors have cols elements of the plan's vector type, are where
  * the plan expects vectors, and must not overlap. On CUDA the work is enqueued on `stream` as by
  * merbit_spmv; CPU threads permute vectors of MERBIT_MEMORY_HOST at once. For a plan that is not
- * reordered the call copies x. */
+ * reordered the call copies x. Fails with MERBIT_INVALID_ARGUMENT if a vector is NULL, in the wrong
+ * memory or not aligned, or if they overlap. */
 MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, void *px,
                                              void *stream);
 /* Permutes a vector of rows elements back: y[order[i]] = py[i]. Otherwise as
@@ -245,7 +247,8 @@ MERBIT_API merbit_status merbit_plan_reorder(merbit_plan *plan, const void *x, v
 MERBIT_API merbit_status merbit_plan_restore(merbit_plan *plan, const void *py, void *y,
                                              void *stream);
 /* Writes the plan's order: row i of the plan is row order[i] of the view. `order` is a host array
- * of `count` elements, which must be the number of elements of y. */
+ * of `count` elements, which must be the number of elements of y; otherwise, and for NULL, the
+ * call fails with MERBIT_INVALID_ARGUMENT. */
 MERBIT_API merbit_status merbit_plan_get_order(const merbit_plan *plan, int64_t *order,
                                                int64_t count);
 
@@ -341,8 +344,8 @@ MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_v
  * matrix is not square, with MERBIT_NOT_SUPPORTED for other types and for fields that exclude each
  * other, and with MERBIT_INVALID_MATRIX if the preconditioner cannot be made: the sentence names a
  * zero on the diagonal (JACOBI, AMG), a block without an inverse (BLOCK_JACOBI), a row with Inf or
- * NaN (AMG), or the entry or row that keeps the matrix from being symmetric positive definite
- * (CHEBYSHEV, FSAI).
+ * NaN (AMG), or why the matrix is not symmetric positive definite, with the entry or row where one
+ * was found (CHEBYSHEV, FSAI).
  *
  * On CUDA, the first solve and the first solve with new values record the iterations while the GPU
  * computes. The diagonal and the norm of A are computed where its arrays are; the CPU inverts
@@ -396,7 +399,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
                                                      merbit_memory memory);
 /* Computes y = A x with the solver's own plan, for example for a residual, so that A needs no
  * second plan. x and y are like b and x of merbit_solver_solve, in the caller's order, and must not
- * overlap. The call is complete on return. */
+ * overlap. The call is complete on return. Wrong vectors give MERBIT_INVALID_ARGUMENT. */
 MERBIT_API merbit_status merbit_solver_multiply(merbit_solver *solver, const void *x, void *y);
 /* Gives the solver up; NULL is accepted. */
 MERBIT_API void merbit_solver_destroy(merbit_solver *solver);
@@ -415,7 +418,9 @@ MERBIT_API merbit_status merbit_preconditioner_create(merbit_context *context,
  * are where M is applied: in GPU memory on CUDA. On CUDA the work is enqueued on `stream`, a
  * CUstream or NULL for the default stream; the call allocates nothing, waits for nothing, and may
  * be captured in a graph. On the CPU the call is complete on return. One application may run at a
- * time, because all streams share M's scratch memory. */
+ * time, because all streams share M's scratch memory. Fails with MERBIT_INVALID_ARGUMENT if r or z
+ * is NULL, if they overlap, or, on CUDA, if one is in host memory or not aligned to its
+ * elements. */
 MERBIT_API merbit_status merbit_preconditioner_apply(merbit_preconditioner *preconditioner,
                                                      const void *r, void *z, void *stream);
 /* Makes M again from new values for the same structure, as many and in the same order as those of

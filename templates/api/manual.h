@@ -238,10 +238,10 @@
  *
  * The plan holds a transposed copy even if few products are expected, so that products are
  * repeatable. If the plan computes on the GPU, the GPU makes the copy of a CSR view. CPU threads
- * make it of blocks, for a reordered plan, and for a plan on the CPU. A COO view needs no copy,
- * because its row and column indices can be exchanged. New values come in the order of the view.
- * plan_desc.block_rows, plan_desc.block_cols and all fields of merbit_plan_info refer to the
- * transpose.
+ * make it of blocks, of 64-bit columns in host memory, for a reordered plan, for a plan on the CPU,
+ * and if the GPU lacks the memory. A COO view needs no copy, because its row and column indices can
+ * be exchanged. New values come in the order of the view. plan_desc.block_rows,
+ * plan_desc.block_cols and all fields of merbit_plan_info refer to the transpose.
  *
  * EIGENPAIRS. merbit_eigen finds eigenvalues at the ends of a spectrum. Lanczos is for symmetric
  * matrices. The power method finds the eigenvalue of largest absolute value.
@@ -261,8 +261,9 @@
  *     merbit_context_destroy(context);
  *
  * SEVERAL VECTORS. A plan for several vectors (plan_desc.vectors, up to 64) reads the matrix once
- * and multiplies all of them. The vectors are in one array, row-major or column-major. Row-major is
- * faster on the GPU.
+ * and multiplies all of them. Matrix and vectors are F64 throughout or F32 throughout, and the
+ * semiring is plus-times; else the plan is refused with MERBIT_NOT_SUPPORTED. The vectors are in
+ * one array, row-major or column-major. Row-major is faster on the GPU.
  *
  * Example: vectors
  *     int row_ptr[] = {0, 2, 3}, col_ind[] = {0, 2, 1};
@@ -384,8 +385,9 @@
  * included, is true, and results are 0 or 1. max-times is for numbers >= 0, because its zero is 0;
  * for other numbers define your own operators, with max as `add` and -Inf as the zero. MERGE, SCAN
  * and ROWS on CUDA, and MERGE and REFERENCE on the CPU, take semirings; AUTO chooses among these.
- * Views are CSR or COO of F64 or F32. Everything else works as with plus-times: transposes,
- * reordering, new values, device arrays, scalars in device memory.
+ * Views are CSR or COO of F64 or F32. A plan over a semiring is for one vector, without epilogue.
+ * Transposes, reordering, new values, device arrays and scalars in device memory work as with
+ * plus-times.
  *
  * With MERBIT_SEMIRING_CUSTOM, plan_desc.operators gives `add` and `multiply`, as expressions for
  * CUDA and as functions for the CPU. A plan needs both operators for its side; if AUTO is to fall
@@ -401,8 +403,9 @@
  * Scalars stay on the GPU. With CUDA 12.4 or later the loop itself runs there (result.recorded is
  * 2), and the host checks about ten times a second, but at most once per 50 iterations. At each
  * check the host calls the progress callback, which may cancel the solve. Kernels that run after
- * the products add up the dot products, in double, in an order that depends on the matrix alone. So
- * every solve of one solver gives the same bits.
+ * the products add up the dot products, in double, in an order that depends on the matrix and the
+ * GPU alone. So every solve of one solver gives the same bits, unless a driver call failed in
+ * between.
  *
  * A solve has converged when ||b - A x|| / ||b||, recomputed from x, is at most the tolerance. If
  * only the residual of the recurrence is that small, the solver continues: first with a lower goal
@@ -465,19 +468,19 @@
  *
  * EXPRESSIONS. An expression has + - * / and parentheses, the comparisons < <= > >= == != (which do
  * not chain), && || !, c ? a : b, decimal numbers, inf, the names listed where the expression is
- * given, and the functions min max abs sqrt exp log pow floor ceil. All operands have the plan's
- * type. A comparison gives 1 or 0; a number is true unless it is zero. Each operation is rounded
- * separately, as in C without contraction. exp, log and pow may differ from the C library's in the
- * last bits. min and max of a NaN are NaN. merbit refuses everything else and names its position.
- * The compiler sees only a text that merbit writes from the checked tokens; this text is part of
- * the cubin's key. An expression has at most 512 characters, and the text written from it at most
- * 1399. A number takes 48 of these: 26 numbers and their sum fit, or 21 numbers and their product.
- * If an epilogue needs more numbers, pass them as scalars.
+ * given, and the functions min max abs sqrt exp log pow floor ceil. Operands have the plan's vector
+ * type, in an epilogue's sums double. A comparison gives 1 or 0; a number is true unless it is
+ * zero. Each operation is rounded separately, as in C without contraction. exp, log and pow may
+ * differ from the C library's in the last bits. min and max of a NaN are NaN. merbit refuses
+ * everything else and names its position. The compiler sees only a text that merbit writes from the
+ * checked tokens; this text is part of the cubin's key. An expression has at most 512 characters,
+ * and the text written from it at most 1399. A number takes 48 of these: 26 numbers and their sum
+ * fit, or 21 numbers and their product. If an epilogue needs more numbers, pass them as scalars.
  *
  * STATUS. Every call that can fail returns a merbit_status. On failure it sets its out pointer to
  * NULL and leaves a sentence that names the value at fault. merbit_last_error gives the sentence of
- * the calling thread's last failure on a context. A later success does not clear that sentence, so
- * test the status of each call. merbit_context_create fills a merbit_error instead. If the context,
+ * the calling thread's last failure on a context. A later success may leave that sentence, so test
+ * the status of each call. merbit_context_create fills a merbit_error instead. If the context,
  * buffer, plan, solver or preconditioner of a call is NULL, the call returns
  * MERBIT_INVALID_ARGUMENT and leaves no sentence, because no context is known to hold it; a
  * sentence that merbit_last_error gives after such a call belongs to an earlier failure. Destroying
@@ -552,9 +555,10 @@
  *
  * SIDES. MERBIT_SIDE_AUTO takes the GPU if there are a driver, a device and NVRTC (or the kernels
  * of merbit_cache_import). Otherwise it takes the CPU, and merbit_context_info.reason says why.
- * MERBIT_SIDE_CUDA fails with that reason instead. A plan under AUTO may still fall back to the CPU
- * when it is made, if by its view and descriptor the matrix, vectors and scalars are in host
- * memory. After that it never changes sides. merbit_plan_describe names the side.
+ * MERBIT_SIDE_CUDA fails with that reason instead. A plan whose side and method are AUTO may still
+ * fall back to the CPU when it is made, if the matrix is in host memory, vector_memory is HOST, and
+ * scalar_memory is not DEVICE. After that it never changes sides. merbit_plan_describe names the
+ * side.
  *
  * NUMBERS. For a row of k nonzeros, the error of each component of y is at most gamma(k + 2)
  * (|alpha| |A| |x| + |beta| |y|), barring overflow and underflow; gamma(n) = n u / (1 - n u) with

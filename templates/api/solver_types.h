@@ -82,7 +82,8 @@ typedef struct merbit_preconditioner_desc {
                         bytes; r and z stay f64. M is made from A in f32, except that AMG makes its
                         levels in f64 and rounds them. A's values must be in the range of f32 */
   int block_size;    /* BLOCK_JACOBI: rows per block, up to 32; 0: 4. AMG: unknowns per node, up to
-                        32, whose rows follow one another; 0: 1. Other kinds: 0 */
+                        32, whose rows follow one another; it divides view.rows; 0: 1. Other
+                        kinds: 0 */
   int degree;        /* CHEBYSHEV: the degree of the polynomial, up to 32, which is also the number
                         of products with A per application; 0: 4. If it is even, M is always
                         positive definite. Other kinds: 0 */

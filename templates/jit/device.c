@@ -8,6 +8,7 @@
 #define MBI_ATTRIBUTE_MEMORY_CLOCK 36 /* kHz */
 #define MBI_ATTRIBUTE_MEMORY_WIDTH 37 /* bits */
 #define MBI_ATTRIBUTE_L2_BYTES 38
+#define MBI_ATTRIBUTE_LANES 39
 #define MBI_ATTRIBUTE_CAPABILITY_MAJOR 75
 #define MBI_ATTRIBUTE_CAPABILITY_MINOR 76
 #define MBI_ATTRIBUTE_COOPERATIVE 95
@@ -146,6 +147,7 @@ MBI_INTERNAL merbit_status mbi_device_examine(merbit_context *context) {
   MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_CAPABILITY_MINOR, &minor));
   MBI_TRY(
       mbi_device_attribute(context, MBI_ATTRIBUTE_MULTIPROCESSORS, &device->multiprocessors));
+  MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_LANES, &device->lanes));
   MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_SHARED_PER_BLOCK,
                                &device->shared_bytes_per_block));
   MBI_TRY(mbi_device_attribute(context, MBI_ATTRIBUTE_COOPERATIVE, &cooperative));

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs a test again only if its input has changed since it passed: once.sh STAMP INPUT... -- COMMAND...
 # The input is the contents of the INPUT files, the command, the versions of the compilers and CMake, MERBIT_TEST_FULL and
-# MERBIT_NVRTC; STAMP keeps their checksum. The command finds MERBIT_TEST_SEED set to a number of that checksum, and so makes the same
+# MERBIT_NVRTC, but not libnvrtc itself; STAMP keeps their checksum. The command finds MERBIT_TEST_SEED set to a number of that checksum, and so makes the same
 # choices again.
 set -eu
 stamp=$1

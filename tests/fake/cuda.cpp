@@ -112,11 +112,11 @@ int cuDeviceGetName(char *name, int size, int device) {
 
 int cuDeviceGetAttribute(int *value, int attribute, int) {
   CALL(FREE);
-  const std::map<int, int> known = {{13, state.clock},           {16, state.multiprocessors},
-                                    {36, state.memory_clock},    {37, state.memory_width},
-                                    {38, state.l2_bytes},        {75, state.capability / 10},
-                                    {76, state.capability % 10}, {81, SHARED_TOGETHER},
-                                    {95, state.cooperative},     {97, state.shared_bytes}};
+  const std::map<int, int> known = {
+      {13, state.clock},           {16, state.multiprocessors}, {36, state.memory_clock},
+      {37, state.memory_width},    {38, state.l2_bytes},        {39, 2048},
+      {75, state.capability / 10}, {76, state.capability % 10}, {81, SHARED_TOGETHER},
+      {95, state.cooperative},     {97, state.shared_bytes}};
   const auto found = known.find(attribute);
   if (found == known.end()) {
     return c.wrong(INVALID_VALUE, "an attribute that the fake does not know");

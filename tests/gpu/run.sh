@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs the tests that need a GPU, then again under compute-sanitizer: sh tests/gpu/run.sh [BUILD]
 # BUILD (default build/release) is a folder configured by `cmake --preset release` and built. compute-sanitizer is slow:
-# under it the tests take every ninth generated matrix (MERBIT_TEST_STRIDE). gpu_lost, which provokes a fault, is left out.
+# under it the tests take every ninth generated matrix (MERBIT_TEST_STRIDE). gpu_lost, which provokes a fault, is left out, and
+# so are corners, dist, dist_nccl, measured and methods, whose kernels other tests run.
 # If the device refuses a tool, its message is quoted. Under the tools the iterations of solvers are recorded without loops
 # (MERBIT_TEST_NO_LOOPS): with conditional nodes compute-sanitizer 2025.3 stops many programs with an illegal address that
 # no tool reports.
@@ -15,7 +16,7 @@ command -v compute-sanitizer >/dev/null 2>&1 || {
 }
 log=$build/compute-sanitizer.log
 bad=0
-for test in amg bsr bsr_views extract_blocks device epilogue full_blocks many pagerank preconditioner product reorder rules semiring solve_many solver streams transpose types values; do
+for test in amg bsr bsr_views dots extract_blocks device epilogue full_blocks many pagerank preconditioner product reorder rules semiring solve_many solver streams transpose types values; do
   # That test makes the driver refuse an allocation and a cubin; memcheck would report both.
   [ "$test" = device ] && quiet="--report-api-errors no" || quiet=
   for tool in memcheck racecheck initcheck synccheck; do

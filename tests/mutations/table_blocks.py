@@ -325,7 +325,7 @@ MUTATIONS = [
      "slices for a small matrix that a scan has in flight at once", "spmv_choose_critical_path"),
     ("mbi_choose_small_slices", ">= mbi_choose_form_calls(plan)", "> mbi_choose_form_calls(plan)",
      "no slices for exactly as many products as pay", "spmv_choose_small"),
-    ("mbi_measure_small", "const int full = mbi_choose_full(plan), whole", "const int full = 0, whole",
+    ("mbi_measure_small", "const int full = mbi_plan_has_full_blocks(plan), whole", "const int full = 0, whole",
      "blocks are not measured where the matrix is small", "fake_gpu_full_blocks"),
     ("mbi_choose_by_measuring", "!plan->desc.deterministic &&", "", "deterministic plans are measured", "fake_gpu_measured"),
 ]

@@ -150,7 +150,7 @@ MUTATIONS = [
      "a key without a slot is counted as if it had one", "simt_forms"),
     ("mbi_stored_remake", "!mbi_scan_of(plan)->whole", "0", "general values are cut into more tiles than workspaces have room for",
      "fake_gpu_values"),
-    ("mbi_vector_check_address", "mbi_types_check_address(plan->context, name, mbi_plan_accumulator(plan), pointer)", "MERBIT_OK",
+    ("mbi_vector_check_address", "mbi_types_check_address(plan->context, \"a vector\", mbi_plan_accumulator(plan),\n                                       pointer)", "MERBIT_OK",
      "vectors to reorder may be misaligned", "fake_gpu_reorder"),
     ("mbi_merge_size", "mbi_merge_shared(plan, 1) > MBI_SHARED_WITHOUT_ASKING", "0", "a block asks for more shared memory than it gets",
      "spmv_gpu_merge_path"),

@@ -152,6 +152,7 @@ static void test_sizes(void **) {
   merbit_plan plan = {};
   plan.context = &context;
   context.device.multiprocessors = 132;
+  context.device.lanes = 2048;
   plan.state = test_plan_state();
   assert_int_equal(MBI_SLICED_WINDOW, SLICED_WINDOW);
   assert_int_equal(MBI_SLICED_BUILD_THREADS, SLICED_BUILD_THREADS);

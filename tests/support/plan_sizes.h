@@ -28,6 +28,7 @@ static int set_up(void **state) {
   (void)state;
   context = cpu_open(NULL, 1);
   context->device.multiprocessors = 132;
+  context->device.lanes = 2048;
   context->device.shared_bytes_per_block = 227 << 10;
   context->device.estimate = h200_profile();
   return 0;

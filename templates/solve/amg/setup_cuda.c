@@ -411,7 +411,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
     mbi_amg_gpu_level *level = &gpu->levels[l];
     mbi_amg_found found;
     MBI_TRY(mbi_amg_look_first(gpu, level, &found));
-    if (l + 1 < gpu->count) {
+    if (level->full.row_ptr != 0) { /* not on a last level that the set-up did not examine */
       MBI_TRY(mbi_amg_fill(gpu, level, &found));
     }
     MBI_TRY(mbi_amg_find_lambda(gpu, level));

@@ -26,7 +26,7 @@
 #define MBI_WHY_PRECONDITIONER 2 // CG: r'M^-1 r is not positive
 #define MBI_WHY_SHADOW 3         // BiCGSTAB: the shadow residual is orthogonal to r, or to v
 #define MBI_WHY_OMEGA 4          // BiCGSTAB: A s is orthogonal to s
-// Reasons of single methods start at 16.
+// Those of GMRES and the power method begin at 16: solve/gmres/arnoldi.cuh.
 
 // Slots of mbi_solve_vectors that every method has. A method's own slots start at MBI_AT_OWN.
 #define MBI_AT_X 0

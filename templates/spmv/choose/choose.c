@@ -199,7 +199,7 @@ MBI_INTERNAL merbit_method mbi_choose_method(merbit_plan *plan) {
     const int even_rows = mbi_choose_small_rows(plan);
     const int shares = !diagonals && mbi_choose_small_shares(plan, even_rows);
     const int rows = !diagonals && !shares && even_rows;
-    const int blocks = !diagonals && !shares && mbi_choose_full(plan);
+    const int blocks = !diagonals && !shares && mbi_plan_has_full_blocks(plan);
     const int slices =
         shares || (!diagonals && !rows && !blocks && mbi_choose_small_slices(plan));
     (void)snprintf(plan->why, sizeof plan->why, "small, %s; runner-up %s",
@@ -382,8 +382,9 @@ MBI_INTERNAL merbit_status mbi_choose_forms(merbit_plan *plan, uint32_t *forms) 
   return status;
 }
 
-/* Returns whether it may pay to store the values in a shorter form. Three methods keep general
- * values: MERBIT, which is as published; MERGE, which does not inspect the matrix; and BSR. */
+/* Returns whether it may pay to store the values in a shorter form. Four methods keep general
+ * values: MERBIT, which is as published; MERGE, which does not inspect the matrix; BSR; and
+ * MANY. */
 static int mbi_choose_shortens(const merbit_plan *plan) {
   return mbi_plan_plain(plan) && plan->device.values != 0 && plan->device.nnz > 0 &&
          !plan->desc.changing_values && plan->desc.expected_calls >= MBI_VALUES_CALLS &&

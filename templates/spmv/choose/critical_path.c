@@ -23,6 +23,11 @@ MBI_INTERNAL int mbi_choose_small(const merbit_plan *plan) {
                                       MBI_CHOOSE_SMALL * plan->profile->l2_bytes;
 }
 
+/* Returns the number of lanes that the GPU holds at once. */
+MBI_INTERNAL double mbi_choose_lanes(const merbit_plan *plan) {
+  return (double)plan->context->device.lanes * plan->context->device.multiprocessors;
+}
+
 /* Returns the bytes of x and y. */
 static double mbi_choose_vectors(const merbit_plan *plan) {
   return (double)(plan->device.rows + plan->device.cols) *

@@ -75,7 +75,8 @@ MBI_INTERNAL double mbi_together_gathers(const merbit_plan *plan, const mbi_traf
                                          int lanes, double at_once) {
   const double size = t->cols * t->size, some = plan->profile->l2_bytes / 4;
   const double in_l2 = mbi_choose_gather(plan, size < some ? size : some);
-  const double all = plan->context->device.multiprocessors, most = MBI_CHOOSE_LANES / lanes;
+  const double all = plan->context->device.multiprocessors,
+               most = (double)plan->context->device.lanes / lanes;
   const double rows = t->rows / all < most ? t->rows / all : most; /* per multiprocessor */
   const double loads = rows * t->nnz / t->rows;
   const double fresh = mbi_together_held(plan) || mbi_together_near(plan, at_once)

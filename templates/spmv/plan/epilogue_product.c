@@ -255,7 +255,7 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
                     "merbit_spmv_epilogue: the plan has no epilogue; set plan_desc.epilogue");
   }
   workspace = workspace != NULL ? workspace : plan->workspace;
-  MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+  MBI_TRY(mbi_spmv_check(plan, workspace, x, y, "merbit_spmv_epilogue"));
   MBI_TRY(mbi_epilogue_check_vectors(plan, y, vectors, scalars));
   if (plan->side == MERBIT_SIDE_CUDA) {
     MBI_TRY(mbi_device_enter(plan->context));

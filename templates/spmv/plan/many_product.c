@@ -133,10 +133,10 @@ static merbit_status mbi_spmm_direct(merbit_plan *plan, merbit_workspace *worksp
                                      const mbi_many_layout *x_layout, const void *beta, void *y,
                                      const mbi_many_layout *y_layout, void *stream) {
   if (plan->csr.cols > 0) {
-    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x"));
+    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "merbit_spmm", "x"));
   }
   if (plan->csr.rows > 0) {
-    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y"));
+    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "merbit_spmm", "y"));
   }
   return mbi_many_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
                            (uint64_t)x_layout->leading, beta, mbi_device_address(y),

@@ -108,7 +108,6 @@ MBI_INTERNAL merbit_status mbi_plan_program(merbit_plan *plan, const char *file,
 MBI_INTERNAL int mbi_knob(const merbit_plan *plan, int knob);
 MBI_INTERNAL int mbi_plan_launches_plainly(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_start(const merbit_plan *plan, int behind);
-MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar);
 MBI_INTERNAL merbit_status mbi_plan_launch(merbit_plan *plan, void *function, const char *name,
                                            int64_t grid, int threads, unsigned shared_bytes,
                                            void *stream, const void *arguments, size_t bytes);
@@ -124,6 +123,7 @@ MBI_INTERNAL void mbi_view_swap(merbit_view *coo);
 MBI_INTERNAL merbit_status mbi_plan_check_arrays(const merbit_plan *plan,
                                                  const merbit_view *host);
 /* spmv/plan/types.c */
+MBI_INTERNAL mbk_scalar mbi_plan_scalar(const merbit_plan *plan, const void *scalar);
 MBI_INTERNAL int mbi_alpha_zero(const merbit_plan *plan, const void *alpha);
 MBI_INTERNAL merbit_type mbi_plan_accumulator(const merbit_plan *plan);
 MBI_INTERNAL int mbi_plan_vectors(const merbit_plan *plan);
@@ -176,11 +176,12 @@ MBI_INTERNAL merbit_status mbi_plan_check_values(const merbit_plan *plan, const 
 /* spmv/plan/product.c */
 MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uint64_t y_bytes);
 MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
-                                          const void *x, const void *y);
+                                          const void *x, const void *y, const char *call);
 MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
                                const void *alpha, const void *x, const void *beta, void *y);
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
-                                                  const void **known, const char *name);
+                                                  const void **known, const char *call,
+                                                  const char *name);
 /* spmv/plan/epilogue_product.c */
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one);
 MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
@@ -190,7 +191,6 @@ MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace
 MBI_INTERNAL merbit_status mbi_epilogue_alone(merbit_plan *plan, const void *ax, void *y,
                                               const void *const *vectors, const double *scalars,
                                               void *stream);
-/* spmv/plan/many_product.c */
 #endif /* MBI_SEPARATE */
 
 #endif

@@ -11,29 +11,30 @@ MBI_INTERNAL int mbi_overlap(const void *x, uint64_t x_bytes, const void *y, uin
   return x_bytes > 0 && y_bytes > 0 && a < b + y_bytes && b < a + x_bytes;
 }
 
+/* Checks the arguments of the public function `call`. */
 MBI_INTERNAL merbit_status mbi_spmv_check(merbit_plan *plan, const merbit_workspace *workspace,
-                                          const void *x, const void *y) {
+                                          const void *x, const void *y, const char *call) {
   merbit_context *context = plan->context;
   const size_t size = mbi_type_size(mbi_plan_accumulator(plan));
   if (mbi_plan_vectors(plan) > 1) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_spmv: the plan is for %d vectors; use merbit_spmm",
+                    "%s: the plan is for %d vectors; use merbit_spmm", call,
                     mbi_plan_vectors(plan));
   }
   if (workspace->plan != plan) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_spmv: the workspace belongs to another plan; make one by "
-                    "merbit_workspace_create");
+    return mbi_fail(
+        context, MERBIT_INVALID_ARGUMENT,
+        "%s: the workspace belongs to another plan; make one by merbit_workspace_create", call);
   }
   if ((x == NULL && plan->csr.cols > 0) || (y == NULL && plan->csr.rows > 0)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_spmv: `%s` is NULL",
+    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "%s: `%s` is NULL", call,
                     x == NULL && plan->csr.cols > 0 ? "x" : "y");
   }
   if (mbi_overlap(x, (uint64_t)plan->csr.cols * size, y, (uint64_t)plan->csr.rows * size)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_spmv: x (%" PRId64 " elements at %p) and y (%" PRId64
+                    "%s: x (%" PRId64 " elements at %p) and y (%" PRId64
                     " at %p) overlap; use two vectors",
-                    plan->csr.cols, x, plan->csr.rows, y);
+                    call, plan->csr.cols, x, plan->csr.rows, y);
   }
   return MERBIT_OK;
 }
@@ -44,10 +45,11 @@ MBI_INTERNAL void mbi_spmv_cpu(merbit_plan *plan, merbit_workspace *workspace,
   plan->cpu->multiply(plan, workspace->carries, alpha, x, beta, y);
 }
 
-/* Checks that `pointer` is an address in GPU memory. The driver is asked once per address,
- * because repeated products mostly use the same vectors. */
+/* Checks for the public function `call` that `pointer` is an address in GPU memory. The driver
+ * is asked once per address, because repeated products mostly use the same vectors. */
 MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const void *pointer,
-                                                  const void **known, const char *name) {
+                                                  const void **known, const char *call,
+                                                  const char *name) {
   merbit_context *context = plan->context;
   if (pointer == *known) {
     return MERBIT_OK;
@@ -55,9 +57,9 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
   if (!mbi_device_owns(context, pointer)) {
     return mbi_fail(
         context, MERBIT_INVALID_ARGUMENT,
-        "merbit_spmv: %s at %p is host memory, but the plan computes on CUDA; use a "
-        "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",
-        name, pointer);
+        "%s: %s at %p is host memory, but the plan computes on CUDA; use a merbit_buffer, or "
+        "plan_desc.vector_memory = MERBIT_MEMORY_HOST",
+        call, name, pointer);
   }
   MBI_TRY(mbi_types_check_address(context, name, mbi_plan_accumulator(plan), pointer));
   *known = pointer;
@@ -89,10 +91,10 @@ static merbit_status mbi_spmv_in_place(merbit_plan *plan, merbit_workspace *work
                                        const void *alpha, const void *x, const void *beta,
                                        void *y, void *stream) {
   if (plan->csr.cols > 0) {
-    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "x"));
+    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "merbit_spmv", "x"));
   }
   if (plan->csr.rows > 0) {
-    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "y"));
+    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "merbit_spmv", "y"));
   }
   return mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
                              beta, mbi_device_address(y), stream);
@@ -136,7 +138,7 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (workspace == NULL) {
     workspace = plan->workspace;
   }
-  MBI_TRY(mbi_spmv_check(plan, workspace, x, y));
+  MBI_TRY(mbi_spmv_check(plan, workspace, x, y, "merbit_spmv"));
   if (mbi_plan_has_epilogue(plan)) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                     "merbit_spmv: the plan has an epilogue; use merbit_spmv_epilogue");

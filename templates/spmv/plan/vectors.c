@@ -43,7 +43,8 @@ static void mbi_vector_move_host(merbit_plan *plan, int restore, const void *fro
 static merbit_status mbi_vector_check_address(const merbit_plan *plan, const char *name,
                                               const void *pointer) {
   return mbi_device_owns(plan->context, pointer)
-             ? mbi_types_check_address(plan->context, name, mbi_plan_accumulator(plan), pointer)
+             ? mbi_types_check_address(plan->context, "a vector", mbi_plan_accumulator(plan),
+                                       pointer)
              : mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
                         "%s: %p is host memory, but the plan computes on CUDA; use a "
                         "merbit_buffer, or plan_desc.vector_memory = MERBIT_MEMORY_HOST",

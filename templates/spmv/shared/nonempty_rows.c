@@ -41,6 +41,20 @@ MBI_INTERNAL void mbi_nonempty_destroy(merbit_plan *plan, mbi_nonempty_rows *non
   memset(nonempty, 0, sizeof *nonempty);
 }
 
+/* Enqueues the replacement of `count` 32-bit numbers by their exclusive prefix sums. Their sum
+ * is stored at `total`. */
+static merbit_status mbi_nonempty_offsets(merbit_plan *plan, mbi_devptr array, uint64_t count,
+                                          mbi_devptr total) {
+  void *kernel = NULL;
+  mbk_nonempty_offsets_arguments arguments;
+  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &kernel));
+  arguments.counts = array;
+  arguments.blocks = count;
+  arguments.total = total;
+  return mbi_device_launch(plan->context, kernel, "mbk_nonempty_offsets", 1, 1024,
+                           (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments);
+}
+
 /* Computes the number of non-empty rows, the widths of slices and the length of the longest
  * row, and keeps the number of each block's first non-empty row. The CUDA context must be
  * current. On failure the caller runs mbi_nonempty_destroy. */
@@ -48,9 +62,8 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_device_csr *csr = &plan->device;
   mbi_nonempty_rows *nonempty = &plan->nonempty;
-  void *count = NULL, *offsets = NULL;
+  void *count = NULL;
   mbk_nonempty_count_arguments count_arguments;
-  mbk_nonempty_offsets_arguments offsets_arguments;
   uint64_t rows = csr->rows, blocks = mbi_nonempty_blocks_of((int64_t)rows);
   mbi_devptr total, longest, widths;
   uint32_t answer[8] = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -60,7 +73,6 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   }
   nonempty->blocks = blocks;
   MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_count", &count));
-  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
   nonempty->counts = csr->scratch;
   nonempty->counts_bytes = csr->scratch_bytes;
   csr->scratch = 0;
@@ -83,11 +95,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   count_arguments.squares = widths + 4 * sizeof(uint32_t);
   MBI_TRY(mbi_device_launch(context, count, "mbk_nonempty_count", (int64_t)blocks, 256,
                             MBI_NONEMPTY_COUNT_SHARED, NULL, &count_arguments));
-  offsets_arguments.counts = nonempty->offsets;
-  offsets_arguments.blocks = blocks;
-  offsets_arguments.total = total;
-  MBI_TRY(mbi_device_launch(context, offsets, "mbk_nonempty_offsets", 1, 1024,
-                            (unsigned)(33 * sizeof(uint32_t)), NULL, &offsets_arguments));
+  MBI_TRY(mbi_nonempty_offsets(plan, nonempty->offsets, blocks, total));
   MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
   nonempty->row_start = csr->row_ptr;
   nonempty->slots = 32 * ((uint64_t)answer[1] << 32 | answer[0]);
@@ -106,15 +114,8 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
  * array and returned in *sum. */
 MBI_INTERNAL merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array,
                                              uint64_t count, uint64_t *sum) {
-  void *offsets = NULL;
-  mbk_nonempty_offsets_arguments arguments;
   uint32_t found = 0;
-  MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_NONEMPTY, "mbk_nonempty_offsets", &offsets));
-  arguments.counts = array;
-  arguments.blocks = count;
-  arguments.total = array + count * sizeof(uint32_t);
-  MBI_TRY(mbi_device_launch(plan->context, offsets, "mbk_nonempty_offsets", 1, 1024,
-                            (unsigned)(33 * sizeof(uint32_t)), NULL, &arguments));
+  MBI_TRY(mbi_nonempty_offsets(plan, array, count, array + count * sizeof(uint32_t)));
   MBI_TRY(mbi_device_download(plan->context, &found, array + count * sizeof(uint32_t),
                               sizeof found));
   *sum = found;

@@ -213,8 +213,9 @@ typedef struct mbi_cuda_method {
    * MBI_FORMS_... AUTO considers the method for these forms alone. A plan that names the method
    * chooses among those that pay. */
   uint32_t forms;
-  /* Returns the forecast of a product in seconds without launches, or HUGE_VAL if the matrix
-   * does not suit the method. NULL: AUTO never chooses it. */
+  /* Returns the forecast of a product in seconds: without its first launch, with
+   * profile->launch_seconds / 2 for each later one. HUGE_VAL: the matrix does not suit the
+   * method. NULL: AUTO never chooses it. */
   double (*cost)(const merbit_plan *plan);
   /* Adds the method's memory to *bound. The plan has no arrays: plan->device holds sizes, of
    * which nnz may be too large, and plan->state is zero. NULL: the memory depends on the

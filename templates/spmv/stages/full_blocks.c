@@ -19,7 +19,7 @@ MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty) {
 
 /* Returns whether the matrix is known to consist of full blocks and has a stored value for each
  * nonzero. */
-MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan) {
+MBI_INTERNAL int mbi_plan_has_full_blocks(const merbit_plan *plan) {
   return mbi_has_full_blocks(&plan->nonempty) && plan->device.form == MBI_VALUES_GENERAL &&
          plan->device.values != 0;
 }
@@ -36,7 +36,7 @@ MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double in_l2 = 1 + (16 - mbi_choose_passing(plan)) / 64.0;
   double high = nonempty->masked_side, bytes = 1.1 * nonempty->masked_bytes;
-  if (mbi_choose_full(plan)) {
+  if (mbi_plan_has_full_blocks(plan)) {
     high = nonempty->block_rows;
     bytes = 4.0 / (high * nonempty->block_cols) + t.values;
   } else if (high == 0 || plan->device.form != MBI_VALUES_GENERAL) {

@@ -189,7 +189,7 @@ MBI_INTERNAL merbit_status mbi_values_store(merbit_plan *plan, mbi_values_search
 MBI_INTERNAL merbit_status mbi_values_specialise(merbit_plan *plan, uint32_t forms);
 /* spmv/stages/full_blocks.c */
 MBI_INTERNAL int mbi_has_full_blocks(const mbi_nonempty_rows *nonempty);
-MBI_INTERNAL int mbi_choose_full(const merbit_plan *plan);
+MBI_INTERNAL int mbi_plan_has_full_blocks(const merbit_plan *plan);
 MBI_INTERNAL double mbi_extracted_cost(const merbit_plan *plan);
 MBI_INTERNAL void mbi_extracted_enter(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_extracted_allocate(merbit_plan *plan, int high, int wide,

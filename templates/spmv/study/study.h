@@ -3,18 +3,9 @@
 #include "spmv/cpu/cpu.h"
 #ifdef MERBIT_STUDY_METHODS
 #include "spmv/study/bsr_study_arguments.cuh"
-#ifdef MERBIT_STUDY_METHODS
 #include "spmv/study/row_study_arguments.cuh"
-#ifdef MERBIT_STUDY_METHODS
 #include "spmv/study/split_study_arguments.cuh"
-#ifdef MERBIT_STUDY_METHODS
 #include "spmv/study/walk_study_arguments.cuh"
-#endif
-#endif
-#endif
-#endif
-
-#ifdef MERBIT_STUDY_METHODS
 
 /* The state of the methods that multiply chunks of blocks in the user's order:
  * spmv/study/bsr_study.c. */

@@ -361,6 +361,7 @@ static void no_choice_is_behind_scan(void **state) {
   (void)state;
   for (g = 0; g < GPUS; g++) {
     context->device.multiprocessors = gpus[g].multiprocessors;
+    context->device.lanes = gpus[g].lanes;
     context->device.shared_bytes_per_block = gpus[g].shared_bytes;
     mbi_profile_estimate(gpus[g].multiprocessors, &gpus[g].facts, &context->device.estimate);
     for (number = 0; number < CLASSES; number++) {

@@ -19,6 +19,7 @@ static void plan_of(merbit_plan *plan, merbit_context *context, merbit_type type
                     int64_t nnz) {
   test_plan_clear(plan);
   context->device.multiprocessors = MULTIPROCESSORS;
+  context->device.lanes = 2048;
   plan->context = context;
   plan->side = MERBIT_SIDE_CUDA;
   plan->type = type;

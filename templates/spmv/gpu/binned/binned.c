@@ -282,8 +282,8 @@ static int mbi_binned_describe(const merbit_plan *plan, char *text, size_t size)
 /* Returns the forecast seconds of a product. Each nonzero is read, and its product is written
  * and read again. 0.7 of these bytes count, at the rate that follows from what L2 keeps of
  * them, and 0.35 of a gather from L2 per 4 bytes of a product. If some rows are empty, the
- * vectors count twice. Two more launches follow the first. (Fitted like the factors of
- * spmv/choose/critical_path.c.) */
+ * vectors count twice. Two launches follow the first and count as four. (Fitted like the
+ * factors of spmv/choose/critical_path.c.) */
 MBI_INTERNAL double mbi_binned_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double bytes = 1.1 * (4.5 + t.values + 2.0 * t.size);

@@ -29,9 +29,7 @@ typedef struct mbi_bsr_tiles {
 enum { MBI_KNOB_BSR_BLOCKS, MBI_KNOB_BSR_SHUFFLE };
 
 /* Bytes of entries per lane and tile, fitted on an H200. */
-#ifndef MBI_BSR_TILE_BYTES
 #define MBI_BSR_TILE_BYTES 256
-#endif
 
 #ifdef MBI_SEPARATE
 MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan);

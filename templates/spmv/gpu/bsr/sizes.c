@@ -17,9 +17,7 @@ MBI_INTERNAL mbi_bsr_tiles *mbi_bsr_tiles_of(const merbit_plan *plan) {
 #define MBI_BSR_GROUP_MOST 32 /* the most entries per lane and group: bits of a mask */
 
 /* Bytes of entries that a lane has in flight, fitted on an H200. */
-#ifndef MBI_BSR_GROUP_BYTES
 #define MBI_BSR_GROUP_BYTES 64
-#endif
 
 MBI_INTERNAL int mbi_ceiling(int a, int b) {
   return (a + b - 1) / b;

@@ -298,7 +298,7 @@ MBI_INTERNAL const mbi_cuda_method mbi_many_method = {
     mbi_many_info,          /* info */
     mbi_many_describe,      /* describe */
     NULL,                   /* refresh */
-    MBI_FORMS_CHEAP,        /* forms */
+    0,                      /* forms */
     NULL,                   /* cost */
     mbi_many_bound,         /* bound */
     0,                      /* making */

@@ -46,8 +46,7 @@ static int mbi_rows_spread(const merbit_plan *plan) {
 /* Returns the share of the GPU's lanes that the rows occupy with `lanes` lanes each. Above 1
  * they do not all fit at once. */
 static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
-  return (double)plan->device.rows * lanes /
-         (MBI_CHOOSE_LANES * plan->context->device.multiprocessors);
+  return (double)plan->device.rows * lanes / mbi_choose_lanes(plan);
 }
 
 /* Returns whether rows are so long that their warps take several steps. */
@@ -253,8 +252,7 @@ static int mbi_rows_lone(const merbit_plan *plan) {
  * to fill the GPU with lanes. (548 rows of 5,474 doubles on an H100: 74 us, SCAN 32.) */
 MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan) {
   const double processors = plan->context->device.multiprocessors;
-  const double full =
-      MBI_CHOOSE_LANES * processors * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
+  const double full = mbi_choose_lanes(plan) * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
   const double flight = (double)plan->device.rows * mbi_rows_at_once(plan);
   const double half = MBI_ROWS_HALF * processors;
   return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
@@ -342,9 +340,7 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
                                                      : 0.9 + 0.16 * uneven;
   const double traffic = mbi_choose_overlap(
       plan, t.vectors + t.stream + mbi_choose_offsets(plan), mbi_rows_gathers(plan, &t));
-  const double turns =
-      t.nnz < t.rows ? t.rows / (MBI_CHOOSE_LANES * plan->context->device.multiprocessors) * 1.5
-                     : 0;
+  const double turns = t.nnz < t.rows ? t.rows / mbi_choose_lanes(plan) * 1.5 : 0;
   if (t.nnz >= t.rows && mbi_rows_idle(plan)) {
     return HUGE_VAL;
   }

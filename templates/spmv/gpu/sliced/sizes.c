@@ -53,9 +53,13 @@ static double mbi_sliced_lane(const merbit_plan *plan) {
   return (double)mbi_sliced_unroll(plan) * mbi_sliced_pack(plan);
 }
 
-/* The warps that a multiprocessor holds at once if warps share slices: see MBK_BLOCKS in
- * spmv/gpu/sliced/sliced.cu. */
-#define MBI_SLICED_WARPS 48
+/* Returns the number of warps that a multiprocessor holds at once if warps share slices: at
+ * most 48, see MBK_BLOCKS in spmv/gpu/sliced/sliced.cu. */
+static int mbi_sliced_warps(const merbit_plan *plan) {
+  const int warps = plan->context->device.lanes / 32;
+  return warps < 48 ? warps : 48;
+}
+
 /* The start and end of a block take as long as this many steps of its lanes. */
 #define MBI_SLICED_START 5.0
 
@@ -73,7 +77,8 @@ static double mbi_sliced_few(const merbit_plan *plan) {
 
 /* Returns the rounds of resident blocks for `slices` slices if `parts` warps share each. */
 static double mbi_sliced_rounds(const merbit_plan *plan, double slices, int parts) {
-  return ceil(slices / (MBI_SLICED_WARPS / parts * plan->context->device.multiprocessors));
+  return ceil(slices /
+              (mbi_sliced_warps(plan) / parts * plan->context->device.multiprocessors));
 }
 
 /* Returns the number of steps, one after the other, if `parts` warps share a slice: those of
@@ -99,7 +104,7 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 static int mbi_sliced_in_windows(const merbit_plan *plan) {
   const mbi_nonempty_rows *n = &plan->nonempty;
   return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4 &&
-         (double)plan->device.rows >= MBI_CHOOSE_LANES * plan->context->device.multiprocessors;
+         (double)plan->device.rows >= mbi_choose_lanes(plan);
 }
 
 /* Returns the number of warps that share a slice. It doubles as long as that saves an eighth of
@@ -110,7 +115,7 @@ static int mbi_sliced_in_windows(const merbit_plan *plan) {
 MBI_INTERNAL int mbi_sliced_parts(const merbit_plan *plan) {
   const int wish = mbi_knob(plan, MBI_KNOB_SLICED_PARTS);
   const double slices = (double)plan->device.rows / 32;
-  const double half = MBI_SLICED_WARPS / 2 * plan->context->device.multiprocessors;
+  const double half = mbi_sliced_warps(plan) / 2 * plan->context->device.multiprocessors;
   int parts = wish != 0 ? wish : 1;
   if (wish == 0 && plan->desc.block_threads == 0 &&
       plan->device.nnz >= (mbi_sliced_in_windows(plan) ? 64 : 20) * plan->nonempty.count) {
