@@ -3774,7 +3774,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "14ede0377eec2ccb77bbf980a3043fd9c355eb873243dba732ae712e3441562d"
+#define MBI_KERNEL_HASH "e69c65f43847fbd56a91e426d3cc67d305920889ca58859ace87a1c7e855c480"
 
 typedef struct mbi_source {
 	const char *name;
@@ -7271,21 +7271,22 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_setup_invert(MBK_GRID_CONSTANT mbk_setup_invert_arguments a) {\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < a.n;\n"
 "i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {\nconst double scale = 1.0 / a.diagonal[i];\n"
-"a.inverse[i] = (MBK_VALUE)scale;\nif (!(scale - scale == 0) || scale == 0) {\n"
-"mbk_u64 least = ~(mbk_u64)0;\nwhile (i < least) {\n"
-"const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\nif (seen == least) {\nbreak;\n}\n"
-"least = seen;\n}\n}\n}\n}\n"}},
+"const MBK_VALUE inverse = (MBK_VALUE)scale;\na.inverse[i] = inverse;\n"
+"if (!(inverse - inverse == 0) || scale == 0) {\nmbk_u64 least = ~(mbk_u64)0;\n"
+"while (i < least) {\nconst mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);\n"
+"if (seen == least) {\nbreak;\n}\nleast = seen;\n}\n}\n}\n}\n"}},
 {"solve/precondition/slots.cuh", {
 "\n#define MBI_PRE_R 4\n#define MBI_PRE_Z 5\n#define MBI_PRE_OWN 6\n#define MBI_PRE_VECTORS 5\n"
 "#define MBI_PRE_TABLE 11\n#define MBI_PRE_MEAN 0\n#define MBI_PRE_SIZE 1\n"
 "#define MBI_PRE_ALPHA 0\n#define MBI_PRE_BETA 1\n#define MBI_PRE_BETA_OLD 2\n"
 "#define MBI_PRE_NEGATIVE 3\n#define MBI_PRE_DEGREE_MOST 32\n"}},
 {"solve/precondition/steps.cuh", {
-"\n\n\n\n\nMBS_NOTHING_BEFORE(pre_measure)\nMBS_ELEMENT(pre_measure) {\n"
-"const double r = MBS_LOAD(MBI_PRE_R);\n(void)c;\nsums[0] += r;\nsums[1] += 1;\n"
+"\n\n\n\n\n\nMBS_NOTHING_BEFORE(pre_measure)\nMBS_ELEMENT(pre_measure) {\n"
+"const double r = MBS_LOAD(MBI_PRE_R);\n(void)c;\nsums[0] += r / 4294967296.0;\nsums[1] += 1;\n"
 "MBS_GREATER(sums[2], MBS_SIZE(r));\n}\nMBS_AFTER(pre_measure) {\n(void)c;\n"
-"m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];\nm->state.scalar[MBI_PRE_SIZE] = sums[2];\n}\n"
-"MBS_STEP(pre_measure, 2, 1, MBS_ALWAYS)\n\n\nMBS_NOTHING_BEFORE(pre_in)\nMBS_ELEMENT(pre_in) {\n"
+"m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1] * 4294967296.0;\n"
+"m->state.scalar[MBI_PRE_SIZE] = sums[2];\n}\nMBS_STEP(pre_measure, 2, 1, MBS_ALWAYS)\n\n\n"
+"MBS_NOTHING_BEFORE(pre_in)\nMBS_ELEMENT(pre_in) {\n"
 "const double r = MBS_LOAD(MBI_PRE_R) - (v->from ? c->scalar[MBI_PRE_MEAN] : 0);\n(void)sums;\n"
 "if (v->to) {\nconst double size = c->scalar[MBI_PRE_SIZE];\n"
 "((float *)v->at[MBI_PRE_OWN])[i] = (float)(size > 0 ? r / size : r);\n} else {\n"
@@ -7302,8 +7303,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBS_NOTHING_AFTER(pre_out)\nMBS_STEP(pre_out, 0, 0, MBS_ALWAYS)\n\n\n\n\n\n\n\n"
 "MBS_NOTHING_BEFORE(pre_start)\nMBS_ELEMENT(pre_start) {\n"
 "const double inverse = MBS_LOAD(MBI_AT_INVERSE);\n"
-"unsigned long long h = ((unsigned long long)i + 1) * 0x9e3779b97f4a7c15ull;\ndouble start;\n"
-"(void)c;\nh = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;\n",
+"unsigned long long h = ((unsigned long long)i + 1) * 0x9e3779b97f4a7c15ull;\ndouble start;\n",
+"(void)c;\nh = (h ^ (h >> 30)) * 0xbf58476d1ce4e5b9ull;\n"
 "h = (h ^ (h >> 27)) * 0x94d049bb133111ebull;\n"
 "start = (double)(MBS_VECTOR)((double)((h ^ (h >> 31)) >> 12) / 2251799813685248.0 - 1);\n"
 "MBS_STORE(MBI_PRE_OWN, start);\nMBS_STORE(MBI_PRE_OWN + 2, 0);\n"
@@ -7325,8 +7326,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "c->scalar[MBI_PRE_ALPHA] * MBS_LOAD(MBI_PRE_OWN)) /\nbeta -\n"
 "MBS_LOAD(MBI_PRE_OWN + 2) * beta / c->scalar[MBI_PRE_BETA_OLD];\n"
 "MBS_STORE(MBI_PRE_OWN + 2, next);\nsums[0] += next * next / inverse;\n}\nMBS_AFTER(pre_next) {\n"
-"m->state.iterations++;\nm->state.scalar[MBI_PRE_BETA_OLD] = c->scalar[MBI_PRE_BETA];\n"
-"m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);\n}\nMBS_STEP(pre_next, 1, 0, MBS_ALWAYS)\n\n\n",
+"m->state.iterations++;\nm->state.scalar[MBI_PRE_BETA_OLD] = c->scalar[MBI_PRE_BETA];\n",
+"m->state.scalar[MBI_PRE_BETA] = sqrt(sums[0]);\n}\nMBS_STEP(pre_next, 1, 0, MBS_ALWAYS)\n\n\n"
 "MBS_NOTHING_BEFORE(pre_first)\nMBS_ELEMENT(pre_first) {\n(void)c;\n(void)sums;\n"
 "MBS_STORE(MBI_PRE_OWN + 2, ((const double *)v->at[MBI_PRE_TABLE])[0] *\n"
 "MBS_LOAD(MBI_AT_INVERSE) * MBS_LOAD(MBI_PRE_R));\n}\nMBS_NOTHING_AFTER(pre_first)\n"
@@ -17237,6 +17238,14 @@ static merbit_status mbi_types_check_address(merbit_context *context, const char
 	return mbi_size_check_address(context, what, mbi_type_size(type), address);
 }
 
+static merbit_status mbi_types_check_there(merbit_context *context, const char *what,
+		merbit_type type, const void *address) {
+	return mbi_device_owns(context, address) ? mbi_types_check_address(context, what, type, address)
+			: mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+			"%s should be in device memory, but %p is not an address of the GPU; "
+			"give a device pointer, or MERBIT_MEMORY_HOST", what, address);
+}
+
 /* ==== >>spmv/shared/semiring.c  semirings: checks, preamble of kernels ==== */
 static int mbi_plan_has_semiring(const merbit_plan *plan) {
 	return plan->desc.semiring != MERBIT_SEMIRING_PLUS_TIMES;
@@ -19978,7 +19987,7 @@ static merbit_status mbi_device_csr_create(merbit_plan *plan, const merbit_view 
 static merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbit_view *view,
 		uint32_t inspecting, mbi_csr_programs *programs, mbi_device_csr *csr) {
 	const int given = view->memory == MERBIT_MEMORY_DEVICE;
-	const int check = given && !plan->desc.unchecked;
+	const int check = given && !plan->desc.unchecked && view->row_ptr != NULL;
 	const int narrow = given && view->index_type == MERBIT_INDEX_64;
 	mbi_csr_types types;
 	types.offset_type = view->offset_type;
@@ -30349,6 +30358,9 @@ static size_t mbi_solve_bytes(const merbit_solver *solver) {
 MBI_NOINLINE static merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
 		const void *source, size_t bytes) {
 	if (mbi_solve_on_gpu(solver)) {
+		if (solver->desc.stream != NULL) {
+			MBI_TRY(mbi_device_synchronize(solver->context, solver->gpu.stream));
+		}
 		return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
 	}
 	memcpy(target, source, bytes);
@@ -30827,18 +30839,21 @@ static int mbi_invert_block(double *a, double *b, int size, int stride) {
 	return 1;
 }
 
-static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
+static int mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
+	const double most = t->solver->type == MERBIT_F32 ? FLT_MAX : DBL_MAX;
 	const int64_t n = t->solver->n;
 	const int width = t->solver->v.block;
 	int i, j;
 	for (i = 0; i < size; i++) {
 		for (j = 0; j < size; j++) {
 			const double value = b[i * width + j];
+			if (!(fabs(value) <= most)) { return 0; }
 			if (t->solver->type == MERBIT_F32) {
 				((float *)t->inverse)[j * n + first + i] = (float)value;
 			} else { ((double *)t->inverse)[j * n + first + i] = value; }
 		}
 	}
+	return 1;
 }
 
 static void mbi_invert_task(void *argument, int task) {
@@ -30853,13 +30868,12 @@ static void mbi_invert_task(void *argument, int task) {
 		const int64_t first = block * width;
 		const int size = (int)(n - first < width ? n - first : width);
 		memcpy(a, t->blocks + first * width, (size_t)size * (size_t)width * sizeof(double));
-		if (!mbi_invert_block(a, b, size, width)) {
+		if (!mbi_invert_block(a, b, size, width) || !mbi_invert_store(t, first, b, size)) {
 			mbi_mutex_lock(&t->solver->context->lock);
 			t->bad = t->bad < 0 || first < t->bad ? first : t->bad;
 			mbi_mutex_unlock(&t->solver->context->lock);
 			return;
 		}
-		mbi_invert_store(t, first, b, size);
 	}
 }
 
@@ -31912,7 +31926,7 @@ static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
 }
 
 static int mbi_solve_next_round(int done, double seconds) {
-	const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN;
+	const int most = MBI_SOLVE_RING - MBI_CG_LOOP_ITERATIONS;
 	const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
 	return span >= most ? most : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST : (int)span;
 }
@@ -32211,6 +32225,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
 	mbi_preamble none;
 	mbi_program program;
 	merbit_status status;
+	MBI_TRY(mbi_types_check_there(context, "the values", MERBIT_F64, mbi_device_pointer(values)));
 	if (solver->single_there == 0) {
 		MBI_TRY(mbi_device_allocate(context, count * sizeof(float), "values in f32",
 				&solver->single_there));
@@ -32270,7 +32285,7 @@ static void mbi_refine_layout(merbit_solver *solver) {
 static int mbi_refine_decide(merbit_solver *solver, double last) {
 	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
 	const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
-	if (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0)) {
+	if (state->bb != 0 && (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0))) {
 		return MERBIT_STOP_NOT_FINITE;
 	}
 	if (state->bb == 0 || state->ww <= goal) { return MERBIT_STOP_CONVERGED; }
@@ -32337,7 +32352,7 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
 			*stop = MBI_SOLVE_SCALE_RHS;
 			return MERBIT_OK;
 		}
-		*stop = mbi_refine_decide(solver, last);
+		*stop = mbi_refine_decide(solver, watch.cancelled ? 0 : last);
 		if (solver->desc.progress != NULL && !watch.cancelled) {
 			(void)mbi_refine_progress(&watch, 0, 1, 0);
 		}
@@ -32592,7 +32607,7 @@ static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *
 	merbit_view csr;
 	merbit_status status;
 	if (mbi_setup_on_gpu(solver, view)) {
-		status = solver->gpu.setup.grid > 0 ? MERBIT_OK : mbi_setup_begin(solver, view);
+		status = solver->gpu.setup.rows != NULL ? MERBIT_OK : mbi_setup_begin(solver, view);
 		if (status == MERBIT_OK) { status = mbi_setup_end(solver); }
 		mbi_setup_release(solver);
 		return status;
@@ -33196,7 +33211,7 @@ MERBIT_API merbit_status merbit_solver_update_values(merbit_solver *solver, cons
 #define MBS_NAME(name, part) mbi_##name##part##_f64
 MBS_NOTHING_BEFORE(pre_measure) MBS_AFTER(pre_measure) {
 	(void)c;
-	m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];
+	m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1] * 4294967296.0;
 	m->state.scalar[MBI_PRE_SIZE] = sums[2];
 }
 MBS_NOTHING_BEFORE(pre_in) MBS_NOTHING_AFTER(pre_in) MBS_NOTHING_BEFORE(pre_mean)
@@ -33232,7 +33247,7 @@ MBS_NOTHING_AFTER(pre_iterate)
 MBS_ELEMENT(pre_measure) { \
 	const double r = MBS_LOAD(MBI_PRE_R); \
 	(void)c; \
-	sums[0] += r; \
+	sums[0] += r / 4294967296.0; \
 	sums[1] += 1; \
 	MBS_GREATER(sums[2], MBS_SIZE(r)); \
 } \
@@ -36947,7 +36962,7 @@ static void mbi_cycle_weights(double lambda, int degree, double ratio, double *s
 	for (k = 0; k < degree; k++) {
 		double *s = scalars + 3 * (MBI_CYCLE_SWEEP + k);
 		s[0] = s[2] = 1;
-		s[1] = middle > 0 ? 1 / (middle + half * cos(3.14159265358979323846 * (k + 0.5) / degree)) : 0;
+		s[1] = middle > 0 ? 1 / (middle + half * cos(3.14159265358979323846 * (k + 0.5) / degree)) : 1;
 	}
 	scalars[3 * MBI_CYCLE_FIRST + 1] = scalars[3 * MBI_CYCLE_SWEEP + 1];
 }
@@ -37854,6 +37869,11 @@ static merbit_status mbi_precondition_check_update(const merbit_preconditioner *
 	return mbi_plan_check_memory(p->context, memory);
 }
 
+static int mbi_precondition_there(const merbit_preconditioner *p, merbit_memory memory) {
+	return memory == MERBIT_MEMORY_DEVICE ||
+			(memory == MERBIT_MEMORY_DEFAULT && p->view.memory == MERBIT_MEMORY_DEVICE);
+}
+
 MERBIT_API merbit_status merbit_preconditioner_update_values(
 		merbit_preconditioner *preconditioner, const void *values, merbit_memory memory) {
 	merbit_preconditioner *p = preconditioner;
@@ -37868,7 +37888,9 @@ MERBIT_API merbit_status merbit_preconditioner_update_values(
 	device = mbi_precondition_on_gpu(p) || memory == MERBIT_MEMORY_DEVICE ||
 			view.memory == MERBIT_MEMORY_DEVICE;
 	if (device) { MBI_TRY(mbi_device_enter(p->context)); }
-	status = mbi_setup_move_values(p->context, memory, &view, &own);
+	status = values != NULL && mbi_precondition_there(p, memory)
+			? mbi_types_check_there(p->context, "the new values", p->type, values) : MERBIT_OK;
+	status = status == MERBIT_OK ? mbi_setup_move_values(p->context, memory, &view, &own) : status;
 	status = status == MERBIT_OK ? mbi_precondition_renew(p, &view) : status;
 	mbi_setup_release_values(p->context, &view, own);
 	if (device) { mbi_device_leave(p->context); }
@@ -38259,7 +38281,6 @@ static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_
 		if (stop[c] != MBI_SOLVE_ON) { continue; }
 		if (cancelled && how[c] != MBI_MANY_SCALED) {
 			stop[c] = MERBIT_STOP_CANCELLED;
-			MBI_TRY(mbi_solve_on_gpu(column) ? MERBIT_OK : mbi_solve_residual(column, 0));
 			continue;
 		}
 		(*open)++;
@@ -38303,6 +38324,7 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
 		column->gpu.graph = many->gpu.graph;
 		column->gpu.loops = many->gpu.loops;
 		memset(&result, 0, sizeof result);
+		if (stop[c] == MERBIT_STOP_CANCELLED) { MBI_TRY(mbi_solve_read_residual(column, 0)); }
 		MBI_TRY(mbi_solver_end(column, stop[c], mbi_many_from(solver, call, c).x, &result));
 		if (results != NULL) {
 			mbi_solver_finish(column, &result);
@@ -38694,13 +38716,12 @@ static merbit_status mbi_weights_check(merbit_context *context, const merbit_vie
 	for (task = 0; task < w.tasks; task++) {
 		const int64_t k = w.bad[task];
 		if (k >= 0) {
-			return mbi_fail(context, MERBIT_INVALID_MATRIX,
-					"values[%" PRId64 "] is %g, the weight of edge (%" PRId64 ", %" PRId64
-					"), counted from 0; weights must be finite and not negative",
-					k, mbi_weights_at(graph, k), graph->format == MERBIT_COO
+			return mbi_fail(context, MERBIT_INVALID_MATRIX, "edge (%" PRId64 ", %" PRId64
+					"), counted from 0, has the weight %g; weights must be finite and not " "negative",
+					graph->format == MERBIT_COO
 					? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
-					: mbi_row_of(graph, k),
-					mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base);
+					: mbi_row_of(graph, k), mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base,
+					mbi_weights_at(graph, k));
 		}
 	}
 	return MERBIT_OK;

@@ -92,6 +92,12 @@ static void test_wrong_vectors(void **state) {
   assert_int_equal(merbit_preconditioner_apply(p, begin, begin + sizeof r + 4, NULL),
                    MERBIT_INVALID_ARGUMENT);
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "merbit_preconditioner_apply: z at ");
+  assert_int_equal(merbit_preconditioner_update_values(p, a.values, MERBIT_MEMORY_DEVICE),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "the new values should be in device memory");
+  assert_int_equal(merbit_preconditioner_update_values(p, begin + 4, MERBIT_MEMORY_DEVICE),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "does not begin at a multiple of 8 bytes");
   merbit_buffer_destroy(there);
   merbit_preconditioner_destroy(p);
 }

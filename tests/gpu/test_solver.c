@@ -428,6 +428,40 @@ static void test_stream(void **state) {
   linear_free(&l);
 }
 
+/* Matrices without rows in GPU memory, with and without offsets, and host values that are said
+ * to be there. */
+static void test_nothing_there(void **state) {
+  const int64_t none = 0;
+  const double value = 2;
+  const int32_t offsets[] = {0, 1}, column = 0;
+  merbit_buffer *buffers[2];
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-10);
+  merbit_solver *solver;
+  merbit_view view = merbit_csr(0, 0, 0, NULL, NULL, NULL);
+  int turn;
+  (void)state;
+  assert_int_equal(merbit_buffer_create(context, sizeof offsets, &buffers[0]), MERBIT_OK);
+  assert_int_equal(merbit_buffer_create(context, sizeof column, &buffers[1]), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(buffers[0], 0, &none, sizeof none), MERBIT_OK);
+  assert_int_equal(merbit_buffer_upload(buffers[1], 0, &column, sizeof column), MERBIT_OK);
+  view.memory = MERBIT_MEMORY_DEVICE;
+  for (turn = 0; turn < 2; turn++) {
+    view.row_ptr = turn == 0 ? NULL : merbit_buffer_pointer(buffers[0]);
+    assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+    merbit_solver_destroy(solver);
+  }
+  assert_int_equal(merbit_buffer_upload(buffers[0], 0, offsets, sizeof offsets), MERBIT_OK);
+  view = merbit_csr(1, 1, 1, merbit_buffer_pointer(buffers[0]),
+                    merbit_buffer_pointer(buffers[1]), &value);
+  view.memory = MERBIT_MEMORY_DEVICE;
+  desc.refine = 1;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "is not an address of the GPU");
+  merbit_buffer_destroy(buffers[0]);
+  merbit_buffer_destroy(buffers[1]);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       SOLVER_CASES,
@@ -440,6 +474,7 @@ int main(void) {
       cmocka_unit_test(test_zero_diagonal_there),
       cmocka_unit_test(test_no_marks_before),
       cmocka_unit_test(test_stream),
+      cmocka_unit_test(test_nothing_there),
       GMRES_CASES,
       EIGEN_CASES,
   };

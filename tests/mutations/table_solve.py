@@ -3,7 +3,21 @@
 from groups import FAKE, PAGERANK, ARNOLDI, PRECONDITION
 
 MUTATIONS = [
+    # ---- solve/core/, limits ---------------------------------------------------------------------
+    ("mbi_refine_loop", "watch.cancelled ? 0 : last", "last", "a cancelled correction seems to stagnate", "solve_core_solver"),
+    ("mbi_refine_decide", "state->bb != 0 &&", "", "an x that is not finite hides that b is 0", "solve_core_solver"),
+    ("mbi_refine_round_there", 'MBI_TRY(mbi_types_check_there(context, "the values", MERBIT_F64, mbi_device_pointer(values)));', "",
+     "host values are read as if the GPU had them", "fake_gpu_solver"),
+    ("mbi_many_solve", "stop[c] == MERBIT_STOP_CANCELLED", "0", "a cancelled vector's residual is that of an earlier x",
+     "solve_core_many"),
+    ("mbi_device_csr_prepare", "&& view->row_ptr != NULL", "", "offsets that are not there are checked", "fake_gpu_solver"),
+    # ---- solve/precondition/, limits -------------------------------------------------------------
+    ("mbi_invert_store", "!(fabs(value) <= most)", "0", "an inverse becomes infinite in f32", PRECONDITION),
+    ("merbit_preconditioner_update_values", "values != NULL && mbi_precondition_there(p, memory)", "0",
+     "new host values are read as if the GPU had them", "fake_gpu_preconditioner"),
     # ---- solve/amg/ ------------------------------------------------------------------------------
+    ("mbi_cycle_weights", "(k + 0.5) / degree)) : 1;", "(k + 0.5) / degree)) : 0;",
+     "sweeps of a zero matrix are taken for residuals", "fake_gpu_amg"),
     ("mbi_strength_rows", "column != row &&", "", "a node is its own strong neighbour", "solve_amg_strength"),
     ("mbi_aggregate_decide", "if (most == MBI_AMG_ROOT)", "if (0)", "roots are too near to each other",
      "solve_amg_aggregate"),

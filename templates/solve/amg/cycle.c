@@ -106,8 +106,9 @@ static void mbi_cycle_weights(double lambda, int degree, double ratio, double *s
   for (k = 0; k < degree; k++) {
     double *s = scalars + 3 * (MBI_CYCLE_SWEEP + k);
     s[0] = s[2] = 1;
+    /* If lambda is 0, so is D^-1; a weight of 0 would stand for the residual. */
     s[1] =
-        middle > 0 ? 1 / (middle + half * cos(3.14159265358979323846 * (k + 0.5) / degree)) : 0;
+        middle > 0 ? 1 / (middle + half * cos(3.14159265358979323846 * (k + 0.5) / degree)) : 1;
   }
   scalars[3 * MBI_CYCLE_FIRST + 1] = scalars[3 * MBI_CYCLE_SWEEP + 1];
 }

@@ -58,8 +58,9 @@ static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
 
 /* Returns the number of iterations of the next round, after `done` iterations in `seconds`. */
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds) {
-  const int most = MBI_SOLVE_RING - MBI_RECORDED_PLAIN; /* a recorded graph may run that many
-                                                         * iterations more than asked */
+  /* A recorded graph may run nearly a pass of CG's loop more than asked, and the first round
+   * also has the residual before its first iteration. */
+  const int most = MBI_SOLVE_RING - MBI_CG_LOOP_ITERATIONS;
   const double span = seconds > 0 ? done * (MBI_SOLVE_ROUND_SECONDS / seconds) : most;
   return span >= most                    ? most
          : span <= MBI_SOLVE_ROUND_LEAST ? MBI_SOLVE_ROUND_LEAST

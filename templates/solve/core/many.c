@@ -137,7 +137,6 @@ static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_
     }
     if (cancelled && how[c] != MBI_MANY_SCALED) {
       stop[c] = MERBIT_STOP_CANCELLED;
-      MBI_TRY(mbi_solve_on_gpu(column) ? MERBIT_OK : mbi_solve_residual(column, 0));
       continue;
     }
     (*open)++;
@@ -183,6 +182,9 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
     column->gpu.graph = many->gpu.graph;
     column->gpu.loops = many->gpu.loops;
     memset(&result, 0, sizeof result);
+    if (stop[c] == MERBIT_STOP_CANCELLED) { /* it has iterated until the last one ended */
+      MBI_TRY(mbi_solve_read_residual(column, 0));
+    }
     MBI_TRY(mbi_solver_end(column, stop[c], mbi_many_from(solver, call, c).x, &result));
     if (results != NULL) {
       mbi_solver_finish(column, &result);

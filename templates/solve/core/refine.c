@@ -3,6 +3,7 @@
 #include "matrix/matrix.h"
 #include "spmv/shared/shared.h"
 #include "spmv/stages/stages.h"
+#include "spmv/plan/plan.h"
 #include "solve/core/solver.h"
 #include "solve/core/cpu_steps.h"
 
@@ -83,6 +84,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   mbi_preamble none;
   mbi_program program;
   merbit_status status;
+  MBI_TRY(mbi_types_check_there(context, "the values", MERBIT_F64, mbi_device_pointer(values)));
   if (solver->single_there == 0) {
     MBI_TRY(mbi_device_allocate(context, count * sizeof(float), "values in f32",
                                 &solver->single_there));
@@ -155,7 +157,7 @@ static void mbi_refine_layout(merbit_solver *solver) {
 static int mbi_refine_decide(merbit_solver *solver, double last) {
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double goal = solver->desc.tolerance * solver->desc.tolerance * state->bb;
-  if (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0)) {
+  if (state->bb != 0 && (!(state->ww - state->ww == 0) || !(state->bb - state->bb == 0))) {
     return MERBIT_STOP_NOT_FINITE;
   }
   if (state->bb == 0 || state->ww <= goal) {
@@ -233,7 +235,7 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
       *stop = MBI_SOLVE_SCALE_RHS;
       return MERBIT_OK;
     }
-    *stop = mbi_refine_decide(solver, last);
+    *stop = mbi_refine_decide(solver, watch.cancelled ? 0 : last); /* a part may gain little */
     if (solver->desc.progress != NULL && !watch.cancelled) {
       (void)mbi_refine_progress(&watch, 0, 1, 0);
     }

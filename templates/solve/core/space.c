@@ -55,10 +55,14 @@ MBI_INTERNAL size_t mbi_solve_bytes(const merbit_solver *solver) {
   return (size_t)solver->n * mbi_type_size(solver->type);
 }
 
-/* Copies from host memory to the solver's side. The copy is complete on return. */
+/* Copies from host memory to the solver's side, after all enqueued work, which may still use
+ * `target`. The copy is complete on return. */
 MBI_NOINLINE MBI_INTERNAL merbit_status mbi_solve_upload(merbit_solver *solver, void *target,
                                                          const void *source, size_t bytes) {
   if (mbi_solve_on_gpu(solver)) {
+    if (solver->desc.stream != NULL) { /* the default stream may not wait for the caller's */
+      MBI_TRY(mbi_device_synchronize(solver->context, solver->gpu.stream));
+    }
     return mbi_device_upload(solver->context, mbi_device_address(target), source, bytes);
   }
   memcpy(target, source, bytes);

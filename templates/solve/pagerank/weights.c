@@ -51,13 +51,14 @@ MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
     const int64_t k = w.bad[task];
     if (k >= 0) {
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
-                      "values[%" PRId64 "] is %g, the weight of edge (%" PRId64 ", %" PRId64
-                      "), counted from 0; weights must be finite and not negative",
-                      k, mbi_weights_at(graph, k),
+                      "edge (%" PRId64 ", %" PRId64
+                      "), counted from 0, has the weight %g; weights must be finite and not "
+                      "negative",
                       graph->format == MERBIT_COO
                           ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
                           : mbi_row_of(graph, k),
-                      mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base);
+                      mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base,
+                      mbi_weights_at(graph, k));
     }
   }
   return MERBIT_OK;
@@ -137,8 +138,7 @@ static void mbi_weights_scale_task(void *argument, int task) {
     if (graph->format == MERBIT_COO) {
       row = mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base;
     }
-    while (graph->format == MERBIT_CSR &&
-           mbi_row_start(graph, row + 1) <= k) {
+    while (graph->format == MERBIT_CSR && mbi_row_start(graph, row + 1) <= k) {
       row++;
     }
     value = ldexp(mbi_weights_at(graph, k), -mbi_weights_power(w->sums[row]));

@@ -271,6 +271,12 @@ static merbit_status mbi_precondition_check_update(const merbit_preconditioner *
   return mbi_plan_check_memory(p->context, memory);
 }
 
+/* Returns whether `memory` says that new values are in GPU memory. */
+static int mbi_precondition_there(const merbit_preconditioner *p, merbit_memory memory) {
+  return memory == MERBIT_MEMORY_DEVICE ||
+         (memory == MERBIT_MEMORY_DEFAULT && p->view.memory == MERBIT_MEMORY_DEVICE);
+}
+
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory) {
   merbit_preconditioner *p = preconditioner;
@@ -289,7 +295,11 @@ MERBIT_API merbit_status merbit_preconditioner_update_values(
   if (device) {
     MBI_TRY(mbi_device_enter(p->context));
   }
-  status = mbi_setup_move_values(p->context, memory, &view, &own);
+  status = values != NULL && mbi_precondition_there(p, memory)
+               ? mbi_types_check_there(p->context, "the new values", p->type, values)
+               : MERBIT_OK;
+  status =
+      status == MERBIT_OK ? mbi_setup_move_values(p->context, memory, &view, &own) : status;
   status = status == MERBIT_OK ? mbi_precondition_renew(p, &view) : status;
   mbi_setup_release_values(p->context, &view, own);
   if (device) {

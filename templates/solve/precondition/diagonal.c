@@ -145,14 +145,19 @@ static int mbi_invert_block(double *a, double *b, int size, int stride) {
   return 1;
 }
 
-/* Stores the inverse of the block that begins at row `first`. */
-static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
+/* Stores the inverse of the block that begins at row `first`. Returns 0 if its type cannot hold
+ * it. */
+static int mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
+  const double most = t->solver->type == MERBIT_F32 ? FLT_MAX : DBL_MAX;
   const int64_t n = t->solver->n;
   const int width = t->solver->v.block;
   int i, j;
   for (i = 0; i < size; i++) {
     for (j = 0; j < size; j++) {
       const double value = b[i * width + j];
+      if (!(fabs(value) <= most)) {
+        return 0;
+      }
       if (t->solver->type == MERBIT_F32) {
         ((float *)t->inverse)[j * n + first + i] = (float)value;
       } else {
@@ -160,6 +165,7 @@ static void mbi_invert_store(const mbi_invert *t, int64_t first, const double *b
       }
     }
   }
+  return 1;
 }
 
 static void mbi_invert_task(void *argument, int task) {
@@ -174,13 +180,12 @@ static void mbi_invert_task(void *argument, int task) {
     const int64_t first = block * width;
     const int size = (int)(n - first < width ? n - first : width);
     memcpy(a, t->blocks + first * width, (size_t)size * (size_t)width * sizeof(double));
-    if (!mbi_invert_block(a, b, size, width)) {
+    if (!mbi_invert_block(a, b, size, width) || !mbi_invert_store(t, first, b, size)) {
       mbi_mutex_lock(&t->solver->context->lock);
       t->bad = t->bad < 0 || first < t->bad ? first : t->bad;
       mbi_mutex_unlock(&t->solver->context->lock);
       return;
     }
-    mbi_invert_store(t, first, b, size);
   }
 }
 

@@ -31,7 +31,7 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
   merbit_view csr;
   merbit_status status;
   if (mbi_setup_on_gpu(solver, view)) {
-    status = solver->gpu.setup.grid > 0 ? MERBIT_OK : mbi_setup_begin(solver, view);
+    status = solver->gpu.setup.rows != NULL ? MERBIT_OK : mbi_setup_begin(solver, view);
     if (status == MERBIT_OK) {
       status = mbi_setup_end(solver);
     }

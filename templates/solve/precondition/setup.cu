@@ -211,8 +211,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_SETUP_THREADS)
   for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_SETUP_THREADS + mbk_thread(); i < a.n;
        i += (mbk_u64)mbk_grid() * MBK_SETUP_THREADS) {
     const double scale = 1.0 / a.diagonal[i];
-    a.inverse[i] = (MBK_VALUE)scale;
-    if (!(scale - scale == 0) || scale == 0) {
+    const MBK_VALUE inverse = (MBK_VALUE)scale;
+    a.inverse[i] = inverse;
+    if (!(inverse - inverse == 0) || scale == 0) {
       mbk_u64 least = ~(mbk_u64)0;
       while (i < least) {
         const mbk_u64 seen = mbk_atomic_swap_if(a.bad, least, i);

@@ -2,18 +2,19 @@
 // 1 if means are subtracted, and v->to is 1 if the wrapped preconditioner's vectors r' and z'
 // are float.
 
-// Computes the mean of r and its largest magnitude.
+// Computes the mean of r and its largest magnitude. The sum is 2^-32 times that of the
+// elements, so that it cannot overflow.
 MBS_NOTHING_BEFORE(pre_measure)
 MBS_ELEMENT(pre_measure) {
   const double r = MBS_LOAD(MBI_PRE_R);
   (void)c;
-  sums[0] += r;
+  sums[0] += r / 4294967296.0;
   sums[1] += 1;
   MBS_GREATER(sums[2], MBS_SIZE(r));
 }
 MBS_AFTER(pre_measure) {
   (void)c;
-  m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1];
+  m->state.scalar[MBI_PRE_MEAN] = sums[0] / sums[1] * 4294967296.0;
   m->state.scalar[MBI_PRE_SIZE] = sums[2];
 }
 MBS_STEP(pre_measure, 2, 1, MBS_ALWAYS)

@@ -159,7 +159,7 @@ MBI_INTERNAL merbit_status mbi_device_csr_prepare(merbit_plan *plan, const merbi
                                                   mbi_csr_programs *programs,
                                                   mbi_device_csr *csr) {
   const int given = view->memory == MERBIT_MEMORY_DEVICE;
-  const int check = given && !plan->desc.unchecked;
+  const int check = given && !plan->desc.unchecked && view->row_ptr != NULL; /* else no rows */
   const int narrow = given && view->index_type == MERBIT_INDEX_64;
   mbi_csr_types types;
   types.offset_type = view->offset_type;

@@ -424,6 +424,56 @@ static void test_refine(void **state) {
   linear_free(&l);
 }
 
+/* Refinement stops where the callback asks for it, although GMRES has not yet added anything to
+ * x, and b = 0 gives x = 0 whatever x was. */
+static void test_refine_ends(void **state) {
+  enum { N = 600 };
+  static double values[3 * N], b[N], x[N];
+  static int32_t row_ptr[N + 1], col_ind[3 * N];
+  const double beginnings[] = {NAN, INFINITY, 1e200};
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_GMRES, 1e-11);
+  merbit_solver_result result;
+  merbit_solver *solver;
+  merbit_view view;
+  watch w;
+  int i, k = 0;
+  (void)state;
+  for (i = 0; i < N; i++) {
+    int j;
+    for (j = i > 0 ? i - 1 : 0; j <= i + 1 && j < N; j++) {
+      col_ind[k] = j;
+      values[k++] = j == i ? 2 : -1;
+    }
+    row_ptr[i + 1] = k;
+    b[i] = 1;
+  }
+  view = merbit_csr(N, N, k, row_ptr, col_ind, values);
+  desc.refine = 1;
+  desc.restart = 512;
+  desc.vector_memory = MERBIT_MEMORY_HOST;
+  desc.progress = watch_progress;
+  desc.progress_user = &w;
+  memset(&w, 0, sizeof w);
+  w.cancel_at = 2;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, b, x, 0, NULL, 0, &result), MERBIT_OK);
+  assert_int_equal(w.calls, 2);
+  assert_int_equal(result.stop, MERBIT_STOP_CANCELLED);
+  merbit_solver_destroy(solver);
+  desc.progress = NULL;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  memset(b, 0, sizeof b);
+  for (i = 0; i < 3; i++) {
+    x[7] = beginnings[i];
+    assert_int_equal(merbit_solver_solve(solver, b, x, 1, NULL, 0, &result), MERBIT_OK);
+    assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+    for (k = 0; k < N; k++) {
+      assert_true(x[k] == 0);
+    }
+  }
+  merbit_solver_destroy(solver);
+}
+
 #include "solve/core/scale_cases.h"
 #include "solve/core/multiply_cases.h"
 #include "solve/core/solver_twice.h"
@@ -439,10 +489,10 @@ static void test_refine(void **state) {
       cmocka_unit_test(test_views), cmocka_unit_test(test_repeated_entries),                   \
       cmocka_unit_test(test_blocks), cmocka_unit_test(test_singular_block),                    \
       cmocka_unit_test(test_reorder), cmocka_unit_test(test_refine),                           \
-      cmocka_unit_test(test_twice), cmocka_unit_test(test_far),                                \
-      cmocka_unit_test(test_too_far), cmocka_unit_test(test_padding),                          \
-      cmocka_unit_test(test_scaled_message), cmocka_unit_test(test_rounded),                   \
-      cmocka_unit_test(test_refused_update), cmocka_unit_test(test_multiply),                  \
-      cmocka_unit_test(test_multiply_refusals)
+      cmocka_unit_test(test_refine_ends), cmocka_unit_test(test_twice),                        \
+      cmocka_unit_test(test_far), cmocka_unit_test(test_too_far),                              \
+      cmocka_unit_test(test_padding), cmocka_unit_test(test_scaled_message),                   \
+      cmocka_unit_test(test_rounded), cmocka_unit_test(test_refused_update),                   \
+      cmocka_unit_test(test_multiply), cmocka_unit_test(test_multiply_refusals)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */

@@ -80,6 +80,29 @@ static void test_many_cancelled(void **state) {
   linear_free(&m.l);
 }
 
+/* A cancelled vector iterates on until one has ended whose tiny b is scaled. */
+static void test_many_cancelled_beside_scaled(void **state) {
+  static many_system m;
+  merbit_solver_desc desc = many_desc(MERBIT_PRECONDITIONER_CALLBACK, 2);
+  merbit_solver *solver;
+  int iteration = 0, i;
+  (void)state;
+  many_make(&m);
+  for (i = 0; i < MANY_N; i++) {
+    m.b[MANY_B + i] = ldexp(m.l.b[i], -830);
+  }
+  desc.apply = many_wait;
+  desc.progress = many_slow;
+  desc.progress_user = &iteration;
+  desc.max_iterations = 12;
+  solver = many_solver(&m, &desc);
+  assert_int_equal(many_solve(solver, &m, 2, 0), MERBIT_OK);
+  assert_int_equal(m.results[0].stop, MERBIT_STOP_CANCELLED);
+  assert_true(fabs(m.results[0].residual - linear_residual(&m.l, m.x, 0)) <= 1e-12);
+  merbit_solver_destroy(solver);
+  linear_free(&m.l);
+}
+
 static cpu_memory memory;
 
 /* Each allocation fails once: a clean error, and no leak. */
@@ -156,6 +179,7 @@ int main(void) {
       cmocka_unit_test(test_many_new_memory),
       cmocka_unit_test(test_many_callback),
       cmocka_unit_test(test_many_cancelled),
+      cmocka_unit_test(test_many_cancelled_beside_scaled),
       cmocka_unit_test(test_many_allocations),
   };
   int failed;

@@ -118,13 +118,13 @@ static void test_refused_graphs(void **state) {
   (void)state;
   weight[1] = -2.5;
   weight[3] = NAN; /* not the first */
-  refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX, "values[1] is -2.5");
-  refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX, "edge (2, 1)");
+  refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX,
+          "edge (2, 1), counted from 0, has the weight -2.5");
   refused(context, &csr, NULL, ranks, MERBIT_INVALID_MATRIX, "edge (0, 2)");
   weight[1] = 1;
   refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX, "nan");
   weight[3] = INFINITY;
-  refused(context, &csr, NULL, ranks, MERBIT_INVALID_MATRIX, "values[3] is inf");
+  refused(context, &csr, NULL, ranks, MERBIT_INVALID_MATRIX, "has the weight inf");
   weight[0] = weight[3] = 1e308; /* each is valid, their sum is not */
   refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX, "vertex 0");
   csr.value_type = MERBIT_F32;

@@ -42,6 +42,21 @@ static void expect_bad(merbit_preconditioner_kind kind, int row, int column, dou
   }
 }
 
+/* An inverse that f32 cannot hold: of an entry, and of a block. */
+static void test_inverse_too_large(void **state) {
+  const double dense[] = {1e-39, 0, 0, 1};
+  static sparse a;
+  static typed t;
+  merbit_preconditioner_desc desc = kind_desc(MERBIT_PRECONDITIONER_JACOBI);
+  (void)state;
+  a = sparse_take(dense, 2);
+  expect_refused(typed_view(&t, &a, MERBIT_F32), &desc, MERBIT_INVALID_MATRIX,
+                 "A(0, 0), counted from 0, is 1e-39");
+  desc.kind = MERBIT_PRECONDITIONER_BLOCK_JACOBI;
+  expect_refused(&t.view, &desc, MERBIT_INVALID_MATRIX, "from row 0");
+  merbit_preconditioner_destroy(make(typed_view(&t, &a, MERBIT_F64), &desc));
+}
+
 static void test_bad_matrices(void **state) {
   static const merbit_preconditioner_kind definite[] = {MERBIT_PRECONDITIONER_CHEBYSHEV,
                                                         MERBIT_PRECONDITIONER_FSAI};

@@ -114,4 +114,22 @@ static void test_large_mean(void **state) {
   }
 }
 
+/* The sum of b overflows, but neither its mean nor the rest does. */
+static void test_large_sum(void **state) {
+  const double dense[] = {1, -1, -1, 1}, b[] = {1.7e308, 1e308};
+  static sparse a;
+  static typed t;
+  merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+  merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_JACOBI);
+  merbit_solver_result r;
+  double x[2];
+  (void)state;
+  a = sparse_take(dense, 2);
+  options.singular = 1;
+  desc.precondition = &options;
+  r = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
+  assert_int_equal(r.stop, MERBIT_STOP_CONVERGED);
+  assert_true(fabs(x[0] - 1.75e307) <= 1e-6 * x[0] && fabs(x[0] + x[1]) <= 1e-6 * x[0]);
+}
+
 #endif /* TEST_SOLVE_SINGULAR_CASES_H */
