@@ -12763,6 +12763,7 @@ static merbit_status mbi_expand_blocks(merbit_context *context, const merbit_vie
 	return MERBIT_OK;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>matrix/convert.c  matrices: conversion of a host view to an owned CSR ==== */
 static void mbi_build_describe(mbi_build *build, merbit_context *context,
 		const merbit_view *from, int flags) {
@@ -12884,6 +12885,7 @@ static void mbi_matrix_retain(merbit_matrix *matrix) {
 	}
 }
 
+MBI_CONTROL_END
 /* ==== >>matrix/graph.c  matrices: graph of a square matrix ==== */
 static const int32_t *mbi_graph_row(const mbi_graph *graph, int64_t v, int64_t *length) {
 	const merbit_view *csr = &graph->csr;
@@ -19367,6 +19369,7 @@ static void mbi_block_scale_##SUFFIX_(void *argument, int task) { \
 }
 MBI_EACH_25(f64, double) MBI_EACH_25(f32, float)
 
+MBI_CONTROL_BEGIN
 /* ==== >>spmv/cpu/block_plan.c  CPU: plans and products of BSR ==== */
 static int mbi_plan_takes_blocks(const merbit_plan *plan) {
 	return (plan->asked->takes & MBI_OF_BLOCKS) != 0 ||
@@ -19488,6 +19491,7 @@ static const mbi_cpu_method mbi_blocks_method = {
 		mbi_blocks_create, mbi_blocks_destroy, mbi_block_plan_scratch_bytes, mbi_blocks_multiply,
 		mbi_blocks_stream_bytes, mbi_block_plan_describe, NULL, mbi_blocks_cost, mbi_blocks_bound, };
 
+MBI_CONTROL_END
 /* ==== >>spmv/cpu/many.c  CPU: MANY, several vectors at once ==== */
 typedef struct mbi_many_steps { int64_t step, apart; } mbi_many_steps;
 
@@ -27163,6 +27167,7 @@ static merbit_status mbi_reorder_map_values(merbit_plan *plan, mbi_new_values *f
 	return MERBIT_OK;
 }
 
+MBI_CONTROL_BEGIN
 /* ==== >>spmv/stages/symmetric.c  plans: expansion of symmetric storage ==== */
 static int mbi_plan_is_symmetric(const merbit_plan *plan) {
 	return mbi_view_is_triangle(&plan->symmetric.view);
@@ -27327,7 +27332,6 @@ static merbit_status mbi_symmetric_map_values(merbit_plan *plan, mbi_new_values 
 	return MERBIT_OK;
 }
 
-MBI_CONTROL_BEGIN
 /* ==== >>spmv/stages/transpose_sort.c  CUDA: transposition of a CSR by sorting ==== */
 #define MBI_TRANSPOSE_THREADS 512
 #define MBI_TRANSPOSE_TILE 6144
