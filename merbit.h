@@ -3774,7 +3774,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "e69c65f43847fbd56a91e426d3cc67d305920889ca58859ace87a1c7e855c480"
+#define MBI_KERNEL_HASH "e8471ea3a56e0532aafc51c4a05cbadfc558d30ee0fd835a7e33d26a50bee5e4"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9543,7 +9543,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_sample_columns_arguments { const MBK_ROW_PTR *row_ptr; const mbk_i32 "
 "*col_ind; mbk_u64 rows, nnz; mbk_u32 windows, shift, apart; mbk_u32 *found; } "
 "mbk_sample_columns_arguments;\n\n#define MBK_SAMPLE_WINDOW 8192\n#define MBK_SAMPLE_TABLE 12288\n"
-"#define MBK_SAMPLE_THREADS 1024\n#define MBK_SAMPLE_TOGETHER 8\n\n\n\n"
+"#define MBK_SAMPLE_THREADS 1024\n#define MBK_SAMPLE_TOGETHER 8\n"
+"#define MBK_SAMPLE_PARTS 16\n\n\n\n"
 "MBK_DEVICE bool mbk_sample_new(mbk_u32 *table, mbk_u32 sector) {\n"
 "const mbk_u32 hash = sector * 2654435761u;\nconst mbk_u32 step = 6 * (hash >> 21) + 1;\n\n"
 "mbk_u32 at = (hash >> 8) % MBK_SAMPLE_TABLE;\nwhile (true) {\n"
@@ -9560,14 +9561,23 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 d = 1; d < 32; d++) {\n"
 "const mbk_u32 other = mbk_shuffle_up(0xffffffffu, line, (int)d, 32);\n"
 "here = here && !(mbk_lane() >= d && other == line);\n}\n"
-"return (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, here));\n}\n\n\n"
-"MBK_DEVICE void mbk_sample_add(mbk_u32 *sum, mbk_u32 found) {\n",
+"return (mbk_u32)mbk_popcount(mbk_ballot(0xffffffffu, here));\n}\n\n\n",
+"MBK_DEVICE void mbk_sample_add(mbk_u32 *sum, mbk_u32 found) {\n"
 "for (int d = 16; d > 0; d >>= 1) {\nfound += mbk_shuffle_xor(0xffffffffu, found, d, 32);\n}\n"
-"if (mbk_lane() == 0) {\nmbk_atomic_add(sum, found);\n}\n}\n\n\n\n\n"
-"MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 windows,\n"
-"mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *lines,\nmbk_u32 *table) {\n"
+"if (mbk_lane() == 0) {\nmbk_atomic_add(sum, found);\n}\n}\n\n\n"
+"MBK_DEVICE mbk_u64 mbk_sample_row(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nonzero) {\n"
+"mbk_u64 first = 0, count = rows;\nwhile (count > 1) {\n"
+"const mbk_u64 step = (count + 31) / 32, own = step * mbk_lane();\nconst bool before =\n"
+"own < count && (mbk_u64)(mbk_load(row_ptr + first + own) - MBK_BASE) <= nonzero;\n"
+"const mbk_u64 passed = step * ((mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, before)) - 1);\n"
+"first += passed;\ncount = count - passed < step ? count - passed : step;\n}\nreturn first;\n"
+"}\n\n\n\n\n\n"
+"MBK_DEVICE void mbk_sample_sectors(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
+"mbk_u64 rows, mbk_u64 nnz, mbk_u32 windows, mbk_u32 shift,\n"
+"mbk_u32 *sectors, mbk_u32 *part_row, mbk_u32 *lines,\nmbk_u32 *table) {\n"
 "const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;\n"
 "const mbk_u64 first = (nnz - most) / windows * mbk_block();\n"
+"const mbk_u32 part = MBK_SAMPLE_PARTS * mbk_block() / windows;\n"
 "mbk_u32 found = 0, touched = 0, sector[MBK_SAMPLE_TOGETHER];\nmbk_sample_clear(table);\n"
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
 "const mbk_u64 k = mbk_thread() + j * MBK_SAMPLE_THREADS;\n"
@@ -9575,8 +9585,10 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
 "const bool here = mbk_thread() + j * MBK_SAMPLE_THREADS < most;\n"
 "touched += mbk_sample_lines(sector[j], here);\n"
-"found += here && mbk_sample_new(table, sector[j]);\n}\nmbk_sample_add(sectors, found);\n"
-"mbk_sample_add(lines, mbk_lane() == 0 ? touched : 0);\n}\n\n\n\n\n\n\n\n"
+"found += here && mbk_sample_new(table, sector[j]);\n}\nmbk_sample_add(sectors + part, found);\n",
+"mbk_sample_add(lines, mbk_lane() == 0 ? touched : 0);\nif (mbk_thread() < 32 &&\n"
+"(mbk_block() == 0 || MBK_SAMPLE_PARTS * (mbk_block() - 1) / windows != part)) {\n"
+"part_row[part] = (mbk_u32)mbk_sample_row(row_ptr, rows, first);\n}\n}\n\n\n\n\n\n\n\n"
 "MBK_DEVICE void mbk_sample_abreast(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
 "mbk_u64 rows, mbk_u32 apart, mbk_u32 number, mbk_u32 windows,\n"
 "mbk_u32 shift, mbk_u32 *found, mbk_u32 *table) {\n"
@@ -9584,7 +9596,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "(rows > span ? rows - span : 0) / windows * number + mbk_lane() * (mbk_u64)apart;\n"
 "mbk_u64 first = 0, length = 0;\nmbk_u32 sectors = 0, nonzeros = 0, lines = 0;\n"
 "if (row < rows) {\nfirst = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE);\n"
-"length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - first;\n}\nif (length > most) {\n",
+"length = (mbk_u64)(mbk_load(row_ptr + row + 1) - MBK_BASE) - first;\n}\nif (length > most) {\n"
 "first += (length - most) / windows * number;\nlength = most;\n}\nmbk_sample_clear(table);\n"
 "#pragma unroll\nfor (mbk_u32 j = 0; j < MBK_SAMPLE_TOGETHER; j++) {\n"
 "const mbk_u64 at = mbk_thread() / 32 + MBK_SAMPLE_THREADS / 32 * j;\n"
@@ -9595,7 +9607,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_sample_add(found + 2, mbk_lane() == 0 ? lines : 0);\n}\n\n\n\n"
 "MBK_DEVICE void mbk_sample_pages(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
 "mbk_u64 rows, mbk_u64 slice, mbk_u32 *narrow, mbk_u32 *set) {\n"
-"const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n"
+"const mbk_u64 row = slice * 32, next = row + 32 < rows ? row + 32 : rows;\n",
 "const mbk_u64 end = (mbk_u64)(mbk_load(row_ptr + next) - MBK_BASE);\nmbk_page_begin(set);\n"
 "for (mbk_u64 k = (mbk_u64)(mbk_load(row_ptr + row) - MBK_BASE) + mbk_lane();\n"
 "k < end && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES; k += 32 * MBK_SAMPLE_TOGETHER) {\n"
@@ -9607,7 +9619,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (mbk_lane() == 0 && mbk_peek(set + MBK_PAGE_SLOTS) <= MBK_PAGES) {\n"
 "mbk_atomic_add(narrow, 1u);\n}\n}\n\n#define MBK_SAMPLE_DIAGONALS 256\n\n\n\n"
 "MBK_DEVICE void mbk_sample_diagonals(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,\n"
-"mbk_u64 rows, mbk_u64 slice, mbk_u32 *found) {\n",
+"mbk_u64 rows, mbk_u64 slice, mbk_u32 *found) {\n"
 "const mbk_u64 first = slice * MBK_SLICE, next = first + MBK_SLICE;\n"
 "const mbk_u64 row = first + mbk_lane();\nmbk_u64 nonzeros =\n"
 "(mbk_u64)(mbk_load(row_ptr + (next < rows ? next : rows)) - mbk_load(row_ptr + first));\n"
@@ -9618,24 +9630,23 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "passed += (mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, low.offset == diagonal)) +\n"
 "(mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, high.offset == diagonal));\ncount++;\n"
 "if (count > MBK_SAMPLE_DIAGONALS || count * (MBK_SLICE / 2) > passed + 1024) {\nnonzeros =\n"
-"nonzeros < 1u << 20 ? nonzeros : 1u << 20;\ncount = nonzeros;\nbreak;\n}\n"
+"nonzeros < 1u << 20 ? nonzeros : 1u << 20;\ncount = nonzeros;\nbreak;\n}\n",
 "mbk_row_pass(low, col_ind, diagonal);\nmbk_row_pass(high, col_ind, diagonal);\n}\n"
 "if (mbk_lane() == 0) {\nmbk_atomic_add(found, (mbk_u32)count);\n"
-"mbk_atomic_add(found + 1, (mbk_u32)nonzeros);\n}\n}\n\n\n\n\n\n\n\n\n\n\n"
+"mbk_atomic_add(found + 1, (mbk_u32)nonzeros);\n}\n}\n\n\n\n\n\n\n\n\n\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_SAMPLE_THREADS, 1)\n"
 "mbk_sample_columns(MBK_GRID_CONSTANT mbk_sample_columns_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_u32 *const words = (mbk_u32 *)shared;\n"
 "const mbk_u32 windows = a.windows, warp = mbk_thread() / 32;\nif (mbk_block() < windows) {\n"
-"mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.found, a.found + 7, words);\n"
-"} else if (mbk_block() >= 2 * windows) {\n"
+"mbk_sample_sectors(a.row_ptr, a.col_ind, a.rows, a.nnz, windows, a.shift, a.found + 7,\n"
+"a.found + 7 + MBK_SAMPLE_PARTS, a.found + 6, words);\n} else if (mbk_block() >= 2 * windows) {\n"
 "mbk_sample_abreast(a.row_ptr, a.col_ind, a.rows, a.apart, mbk_block() - 2 * windows,\n"
-"windows, a.shift, a.found + 4, words);\n} else if (warp < 16) {\n"
+"windows, a.shift, a.found + 3, words);\n} else if (warp < 16) {\n"
 "const mbk_u64 number = (mbk_block() - windows) * 8 + warp % 8;\n"
-"const mbk_u64 size = warp < 8 ? 32 : MBK_SLICE;\n",
+"const mbk_u64 size = warp < 8 ? 32 : MBK_SLICE;\n"
 "const mbk_u64 slice = (a.rows + size - 1) / size * number / (8 * windows);\nif (warp < 8) {\n"
-"mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slice, a.found + 1,\n"
-"words + warp * MBK_PAGE_SET);\n} else {\n"
-"mbk_sample_diagonals(a.row_ptr, a.col_ind, a.rows, slice, a.found + 2);\n}\n}\n}\n"}},
+"mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slice, a.found,\nwords + warp * MBK_PAGE_SET);\n"
+"} else {\nmbk_sample_diagonals(a.row_ptr, a.col_ind, a.rows, slice, a.found + 1);\n}\n}\n}\n"}},
 {"spmv/shared/diagonals.cuh", {
 "\n\n\n\n#define MBK_SLICE 64\n#define MBK_NO_DIAGONAL 0x7fffffff\n\n\n"
 "typedef struct mbk_row_walk {\nmbk_u64 at, end;\nmbk_u64 row;\nmbk_i32 offset;\n"
@@ -14989,6 +15000,12 @@ typedef struct mbi_csr_types {
 
 typedef struct mbi_csr_programs { mbi_program of[MBI_CSR_FILES]; } mbi_csr_programs;
 
+#define MBI_NONEMPTY_PARTS 16
+typedef struct mbi_nonempty_part {
+	double rows;
+	double sectors;
+} mbi_nonempty_part;
+
 typedef struct mbi_nonempty_rows {
 	uint64_t count;
 	uint64_t slots;
@@ -15006,6 +15023,8 @@ typedef struct mbi_nonempty_rows {
 	uint32_t hub_above;
 	double hub_share;
 	double sectors;
+	mbi_nonempty_part parts[MBI_NONEMPTY_PARTS];
+	int sampled_parts;
 	double abreast;
 	double lines;
 	double lines_abreast;
@@ -15081,6 +15100,7 @@ struct mbi_epilogue {
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
 #define MBI_NONEMPTY_COUNT_SHARED (24u + 522u * (unsigned)sizeof(uint32_t))
+#define MBI_NONEMPTY_SUMS 40
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
@@ -19872,7 +19892,7 @@ static uint64_t mbi_nonempty_blocks_of(int64_t rows) {
 }
 
 static uint64_t mbi_nonempty_bytes(int64_t rows) {
-	return (8 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
+	return (MBI_NONEMPTY_SUMS + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
 static merbit_status mbi_device_csr_explain(merbit_context *context, const merbit_view *view) {
@@ -20102,7 +20122,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
 	widths = nonempty->counts;
 	total = widths + 6 * sizeof(uint32_t);
 	longest = total + sizeof(uint32_t);
-	nonempty->offsets = widths + sizeof answer;
+	nonempty->offsets = widths + MBI_NONEMPTY_SUMS * sizeof(uint32_t);
 	MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
 	count_arguments.row_ptr = csr->row_ptr;
 	count_arguments.rows = rows;
@@ -20146,6 +20166,20 @@ static int mbi_nonempty_uneven(const merbit_plan *plan) {
 
 #define MBI_NONEMPTY_APART 16
 
+static void mbi_nonempty_take_parts(merbit_plan *plan, const uint32_t *found, double nonzeros) {
+	mbi_nonempty_rows *nonempty = &plan->nonempty;
+	const double rows = (double)plan->device.rows;
+	int p;
+	nonempty->sectors = 0;
+	for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
+		const uint32_t *begin = found + MBI_NONEMPTY_PARTS + p;
+		const double end = p + 1 < MBI_NONEMPTY_PARTS ? begin[1] : rows;
+		nonempty->parts[p].rows = end > begin[0] ? end - begin[0] : 1;
+		nonempty->parts[p].sectors = MBI_NONEMPTY_PARTS * (double)found[p] / nonzeros;
+		nonempty->sectors += (double)found[p] / nonzeros;
+	}
+}
+
 static merbit_status mbi_nonempty_sample(merbit_plan *plan) {
 	merbit_context *context = plan->context;
 	const mbi_device_csr *csr = &plan->device;
@@ -20155,7 +20189,7 @@ static merbit_status mbi_nonempty_sample(merbit_plan *plan) {
 	const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
 	const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
 	const int is_long = nnz >= MBI_NONEMPTY_WINDOW / 32 * nonempty->count;
-	uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+	uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[MBI_NONEMPTY_SUMS];
 	void *sample = NULL;
 	mbk_sample_columns_arguments arguments;
 	MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
@@ -20172,14 +20206,15 @@ static merbit_status mbi_nonempty_sample(merbit_plan *plan) {
 			context, sample, "mbk_sample_columns", 3 * (int64_t)samples, MBI_NONEMPTY_THREADS,
 			(unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
 	MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
-	nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
-	nonempty->lines = (double)answer[7] / ((double)window * (double)samples);
-	if (answer[5] > 0) {
-		nonempty->abreast = is_long ? (double)answer[4] / (double)answer[5] : 0;
-		nonempty->lines_abreast = (double)answer[6] / (double)answer[5];
+	nonempty->lines = (double)answer[6] / ((double)window * (double)samples);
+	if (answer[4] > 0) {
+		nonempty->abreast = is_long ? (double)answer[3] / (double)answer[4] : 0;
+		nonempty->lines_abreast = (double)answer[5] / (double)answer[4];
 	}
-	nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
-	nonempty->diagonal_slots = answer[3] > 0 ? 64.0 * (double)answer[2] / (double)answer[3] : 0;
+	nonempty->narrow = (double)answer[0] / (8.0 * (double)samples);
+	nonempty->diagonal_slots = answer[2] > 0 ? 64.0 * (double)answer[1] / (double)answer[2] : 0;
+	mbi_nonempty_take_parts(plan, answer + 7, (double)window * (double)samples);
+	nonempty->sampled_parts = samples == MBI_NONEMPTY_SAMPLES;
 	return MERBIT_OK;
 }
 
@@ -20445,6 +20480,13 @@ typedef struct mbi_traffic {
 	double shared;
 } mbi_traffic;
 
+typedef struct mbi_walkers {
+	double lanes, at_once, threads;
+	int fits;
+} mbi_walkers;
+
+#define MBI_CHOOSE_HALF 2300.0
+
 #define MBI_STREAM_SHARE 0.98
 
 static int mbi_choose_small(const merbit_plan *plan) {
@@ -20666,6 +20708,80 @@ static double mbi_together_gathers(const merbit_plan *plan, const mbi_traffic *t
 	const double missed = size > some ? mbi_together_fresh(loads * all, size / 32) : 0;
 	return t->nnz * ((1 - fresh) * MBI_TOGETHER_HIT * in_l2 +
 			fresh * ((1 - missed) * in_l2 + missed * mbi_choose_gather(plan, size)));
+}
+
+/* ==== >>spmv/choose/phases.c  CUDA: rows of different kinds, one after the other, for the forecasts ==== */
+#define MBI_PHASES_HELD 12.0
+#define MBI_PHASES_STEPS 0.5
+
+static int mbi_phases_count(const merbit_plan *plan) {
+	const double held = MBI_PHASES_HELD * mbi_choose_lanes(plan);
+	int count = plan->nonempty.sampled_parts ? MBI_NONEMPTY_PARTS : 1;
+	while (count > 1 && (double)plan->device.nnz < held * count) { count /= 2; }
+	return count;
+}
+
+static double mbi_phases_thin(const merbit_plan *plan, const mbi_walkers *w, double rows) {
+	const double all = plan->context->device.multiprocessors;
+	const double resident = floor((double)plan->context->device.lanes / w->threads);
+	const double blocks = ceil(rows * w->lanes / w->threads);
+	const double each = ceil(blocks / all) < resident ? ceil(blocks / all) : resident;
+	const double flight = each * w->threads / w->lanes * w->at_once;
+	return (blocks < all * resident ? each * all / blocks : 1) * (1 + MBI_CHOOSE_HALF / flight);
+}
+
+static double mbi_phases_like(const merbit_plan *plan, int part) {
+	const mbi_nonempty_part *const parts = plan->nonempty.parts;
+	double rows = 0;
+	int p;
+	for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
+		rows += parts[p].rows <= 2 * parts[part].rows ? parts[p].rows : 0;
+	}
+	return rows;
+}
+
+static double mbi_phases_steps(const mbi_walkers *w, double length) {
+	return w->fits && length > w->at_once ? 1 + MBI_PHASES_STEPS * (1 - w->at_once / length) : 1;
+}
+
+static double mbi_phases_overlap(const merbit_plan *plan, double streaming,
+		double gathering, const mbi_walkers *walkers) {
+	const mbi_nonempty_part *const parts = plan->nonempty.parts;
+	const int count = mbi_phases_count(plan), joined = MBI_NONEMPTY_PARTS / count;
+	const double rows = (double)plan->device.rows, nnz = (double)plan->device.nnz;
+	double seconds = 0;
+	int i, p;
+	if (count == 1) { return mbi_choose_overlap(plan, streaming, gathering); }
+	for (i = 0; i < count; i++) {
+		double streams = 0, gathers = 0;
+		for (p = i * joined; p < (i + 1) * joined; p++) {
+			const double share = 1.0 / MBI_NONEMPTY_PARTS;
+			double thin = 1, steps = 1;
+			if (walkers != NULL) {
+				thin = mbi_phases_thin(plan, walkers, mbi_phases_like(plan, p)) /
+						mbi_phases_thin(plan, walkers, rows);
+				steps = mbi_phases_steps(walkers, share * nnz / parts[p].rows) /
+						mbi_phases_steps(walkers, nnz / rows);
+			}
+			streams += steps * share;
+			gathers += steps * thin * share * parts[p].sectors / plan->nonempty.sectors;
+		}
+		seconds += mbi_choose_overlap(plan, streams * streaming, gathers * gathering);
+	}
+	return seconds;
+}
+
+static double mbi_phases_share(const merbit_plan *plan, double least, double most) {
+	const mbi_nonempty_part *const parts = plan->nonempty.parts;
+	double share = 0;
+	int p;
+	if (!plan->nonempty.sampled_parts) {
+		return plan->nonempty.sectors > least && plan->nonempty.sectors < most;
+	}
+	for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
+		share += parts[p].sectors > least && parts[p].sectors < most ? 1.0 / MBI_NONEMPTY_PARTS : 0;
+	}
+	return share;
 }
 
 /* ==== >>spmv/stages/value_forms.c  CUDA: lossless shorter forms of values ==== */
@@ -21798,8 +21914,8 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
 
 static double mbi_scan_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
-	const double traffic =
-			mbi_choose_overlap(plan, t.vectors + t.lists + 2.5 * t.shared + t.stream, t.gathers);
+	const double traffic = mbi_phases_overlap(
+			plan, t.vectors + t.lists + 2.5 * t.shared + t.stream, t.gathers, NULL);
 	double seconds = mbi_choose_with_lines(plan, traffic,
 			plan->nonempty.lines + mbi_choose_matrix_lines(plan)) +
 			plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);
@@ -22090,20 +22206,36 @@ static uint64_t mbi_rows_mean(const merbit_plan *plan) {
 	return (plan->device.nnz + rows - 1) / rows;
 }
 
+static int mbi_rows_sparse(const merbit_plan *plan) {
+	return plan->nonempty.count > 0 && mbi_choose_small(plan) &&
+			5 * plan->nonempty.count <= 3 * plan->device.rows;
+}
+
 static int mbi_rows_batch(const merbit_plan *plan) {
 	return mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
 }
 
+static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
+	return (double)plan->device.rows * lanes / mbi_choose_lanes(plan);
+}
+
+static uint64_t mbi_rows_full(const merbit_plan *plan) {
+	return (plan->device.nnz + plan->nonempty.count - 1) / plan->nonempty.count;
+}
+
+#define MBI_ROWS_SPARSE_LOADS 5
+#define MBI_ROWS_SPARSE_FILL 4.0
+
 static int mbi_rows_spread(const merbit_plan *plan) {
+	const int sparse = mbi_rows_sparse(plan);
+	const uint64_t batch = sparse ? MBI_ROWS_SPARSE_LOADS : (uint64_t)mbi_rows_batch(plan);
+	const uint64_t mean = sparse ? mbi_rows_full(plan) : mbi_rows_mean(plan);
 	int lanes = 1;
-	while (lanes < 32 && (uint64_t)(lanes * mbi_rows_batch(plan)) < mbi_rows_mean(plan)) {
+	while (lanes < 32 && (uint64_t)lanes * batch < mean &&
+			!(sparse && mbi_rows_fill(plan, 2 * lanes) > MBI_ROWS_SPARSE_FILL)) {
 		lanes *= 2;
 	}
 	return lanes;
-}
-
-static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
-	return (double)plan->device.rows * lanes / mbi_choose_lanes(plan);
 }
 
 static int mbi_rows_long(const merbit_plan *plan) { return mbi_rows_mean(plan) >= 256; }
@@ -22134,9 +22266,11 @@ static int mbi_rows_resident(const merbit_plan *plan, int lanes, uint64_t share)
 }
 
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
-	const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
+	const uint64_t share = mbi_rows_sparse(plan) ? (mbi_rows_full(plan) - 1) / (uint64_t)lanes + 1
+			: mbi_rows_mean(plan) / (uint64_t)lanes + 1;
 	const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
-	const int most = !mbi_rows_together(plan) ? mbi_rows_resident(plan, lanes, share)
+	const int most = mbi_rows_sparse(plan) ? MBI_ROWS_SPARSE_LOADS
+			: !mbi_rows_together(plan) ? mbi_rows_resident(plan, lanes, share)
 			: mbi_rows_batch(plan) == 8 && mbi_together_near(plan, 128) ? 4 : 2;
 	return wish != 0 ? wish : share > (uint64_t)most ? most : (int)share;
 }
@@ -22154,6 +22288,11 @@ static double mbi_rows_steps(const merbit_plan *plan) {
 	return (double)plan->nonempty.longest / mbi_rows_at_once(plan);
 }
 
+static int mbi_rows_threads(const merbit_plan *plan) {
+	return plan->desc.block_threads != 0 ? plan->desc.block_threads : mbi_rows_together(plan) ? 512
+			: 256;
+}
+
 static merbit_status mbi_rows_size(merbit_plan *plan) {
 	mbi_rows *r = mbi_rows_of(plan);
 	merbit_context *context = plan->context;
@@ -22164,8 +22303,7 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
 				"plan_desc.tuning: lanes is %d; lanes per row are a power of two up to 32", r->lanes);
 	}
 	r->unroll = mbi_rows_unroll(plan, r->lanes);
-	r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
-			: mbi_rows_together(plan) ? 512 : 256;
+	r->threads = mbi_rows_threads(plan);
 	if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
 			r->threads % 32 != 0) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -22253,13 +22391,11 @@ static int mbi_rows_describe(const merbit_plan *plan, char *text, size_t size) {
 
 static int mbi_rows_lone(const merbit_plan *plan) { return mbi_rows_lanes(plan) == 32; }
 
-#define MBI_ROWS_HALF 2300.0
-
 static double mbi_rows_thin(const merbit_plan *plan) {
 	const double processors = plan->context->device.multiprocessors;
 	const double full = mbi_choose_lanes(plan) * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
 	const double flight = (double)plan->device.rows * mbi_rows_at_once(plan);
-	const double half = MBI_ROWS_HALF * processors;
+	const double half = MBI_CHOOSE_HALF * processors;
 	return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
 }
 
@@ -22298,7 +22434,20 @@ static int mbi_rows_idle(const merbit_plan *plan) {
 	return !mbi_rows_lone(plan) && slots > most * plan->device.nnz;
 }
 
+static int mbi_rows_sparse_idle(const merbit_plan *plan) {
+	const double steps = ceil((double)mbi_rows_full(plan) / mbi_rows_at_once(plan));
+	const double walks =
+			mbi_rows_fill(plan, mbi_rows_lanes(plan)) * (1 + 2 * steps) * mbi_walk_load(plan);
+	const double found = plan->nonempty.sectors;
+	const double gathers = (double)plan->device.nnz * (found > 0 ? found : 1) *
+			mbi_choose_gather(plan, plan->profile->l2_bytes / 4);
+	const double scan = mbi_scan_cost(plan) + (found > 0 ? 0 : gathers);
+	return (plan->type == MERBIT_F32 ? 1.2 : 1.3) *
+			pow(pow(walks, 1.5) + pow(gathers, 1.5), 1 / 1.5) > scan;
+}
+
 static int mbi_rows_idle_in_l2(const merbit_plan *plan) {
+	if (mbi_rows_sparse(plan)) { return mbi_rows_sparse_idle(plan); }
 	const double slots = (double)plan->nonempty.slots / (double)plan->device.nnz;
 	const double shared = 1 - log2(mbi_rows_lanes(plan)) / 5;
 	return 1 + (slots - 1) * shared >
@@ -22313,8 +22462,10 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const double lines = together || mbi_together_abreast(plan) ? 0 : mbi_rows_lines(plan);
 	const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
 			: mbi_together_abreast(plan) ? 1.1 : mbi_rows_long(plan) ? 1.0 : 0.9 + 0.16 * uneven;
-	const double traffic = mbi_choose_overlap(
-			plan, t.vectors + t.stream + mbi_choose_offsets(plan), mbi_rows_gathers(plan, &t));
+	const mbi_walkers walkers = {mbi_rows_lanes(plan), mbi_rows_at_once(plan),
+			mbi_rows_threads(plan), 1};
+	const double traffic = mbi_phases_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
+			mbi_rows_gathers(plan, &t), &walkers);
 	const double turns = t.nnz < t.rows ? t.rows / mbi_choose_lanes(plan) * 1.5 : 0;
 	if (t.nnz >= t.rows && mbi_rows_idle(plan)) { return HUGE_VAL; }
 	return mbi_choose_longer(factor * mbi_choose_with_lines(plan, traffic, lines) + (together ? 0
@@ -22442,7 +22593,7 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
 
 static int mbi_sliced_in_windows(const merbit_plan *plan) {
 	const mbi_nonempty_rows *n = &plan->nonempty;
-	return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4 &&
+	return mbi_phases_share(plan, 0.12, 0.9) > 0.5 && n->lines > 0.4 &&
 			(double)plan->device.rows >= mbi_choose_lanes(plan);
 }
 
@@ -22482,6 +22633,12 @@ static double mbi_sliced_walk(const merbit_plan *plan) {
 			: plan->nonempty.longest / mbi_sliced_at_once(plan) * MBI_SLICED_STEP * mbi_walk_load(plan);
 }
 
+static int mbi_sliced_threads(const merbit_plan *plan) {
+	const int parts = mbi_sliced_parts(plan);
+	return plan->desc.block_threads != 0 ? plan->desc.block_threads : parts > 1 ? 32 * parts
+			: mbi_sliced_in_windows(plan) ? 512 : 256;
+}
+
 static merbit_status mbi_sliced_size(merbit_plan *plan) {
 	mbi_sliced *s = mbi_sliced_of(plan);
 	merbit_context *context = plan->context;
@@ -22490,8 +22647,7 @@ static merbit_status mbi_sliced_size(merbit_plan *plan) {
 	s->length_bytes = plan->nonempty.longest < 256 ? 1 : 4;
 	s->unroll = mbi_sliced_unroll(plan);
 	s->parts = mbi_sliced_parts(plan);
-	s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
-			: s->parts > 1 ? 32 * s->parts : mbi_sliced_in_windows(plan) ? 512 : 256;
+	s->threads = mbi_sliced_threads(plan);
 	if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
 			s->threads % 32 != 0 || (s->parts != 1 && s->parts != s->threads / 32)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
@@ -22616,8 +22772,11 @@ static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double slots = (double)mbi_sliced_slots(plan);
 	const double bytes = mbi_sliced_bytes(plan) + MBI_SLICED_ROW * t.rows;
-	const double traffic = mbi_choose_overlap(
-			plan, 0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), mbi_sliced_gathers(plan, &t));
+	const mbi_walkers walkers = {mbi_sliced_parts(plan), mbi_sliced_at_once(plan),
+			mbi_sliced_threads(plan), 0};
+	const double traffic =
+			mbi_phases_overlap(plan, 0.9 * (t.vectors + bytes * mbi_choose_stream(plan)),
+			mbi_sliced_gathers(plan, &t), &walkers);
 	if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) { return HUGE_VAL; }
 	return mbi_choose_longer(
 			mbi_sliced_factor(plan) * mbi_choose_with_lines(plan, traffic, mbi_sliced_lines(plan)) +
@@ -24820,6 +24979,8 @@ static uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
 	return space > old ? (space - old) / mbi_type_size(plan->type) : 0;
 }
 
+static int mbi_hubs_steps(const merbit_plan *plan) { return plan->type == MERBIT_F32 ? 8 : 4; }
+
 static merbit_status mbi_hubs_size(merbit_plan *plan) {
 	mbi_hubs *h = mbi_hubs_of(plan);
 	mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -24827,7 +24988,7 @@ static merbit_status mbi_hubs_size(merbit_plan *plan) {
 	const int steps = mbi_knob(plan, MBI_KNOB_HUBS_STEPS);
 	const int kilobytes = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
 	s->pack = mbi_scan_widest(plan->type);
-	s->steps = steps != 0 ? steps : plan->type == MERBIT_F32 ? 8 : 4;
+	s->steps = steps != 0 ? steps : mbi_hubs_steps(plan);
 	s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
 	s->resident = 1;
 	h->capacity = mbi_hubs_capacity(plan);
@@ -24990,13 +25151,19 @@ static double mbi_hubs_rows(const merbit_plan *plan) {
 	return (double)plan->nonempty.count / at_once * plan->profile->memory_load_seconds;
 }
 
+static double mbi_hubs_thin(const merbit_plan *plan) {
+	const double flight = MBI_HUBS_THREADS * (double)mbi_hubs_steps(plan);
+	return (1 + MBI_CHOOSE_HALF / flight) / (1 + MBI_CHOOSE_HALF / (2 * flight));
+}
+
 static double mbi_hubs_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double used = (t.rows + t.cols) * (double)plan->nonempty.count / t.rows;
 	return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-			? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 *
-			mbi_choose_overlap(plan, t.vectors + t.lists + t.shared + t.stream,
-			t.nnz * (1.0 - plan->nonempty.hub_share) * mbi_choose_gather(plan, used * t.size)) +
+			? (32 - mbi_choose_passing(plan)) / 16.0 *
+			mbi_phases_overlap(plan, t.vectors + t.lists + t.shared + t.stream,
+			t.nnz * (1.0 - plan->nonempty.hub_share) * mbi_hubs_thin(plan) *
+			mbi_choose_gather(plan, used * t.size), NULL) +
 			plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_hubs_rows(plan) +
 			mbi_walk_fixup(plan, MBI_SCAN_TILE) : HUGE_VAL;
 }
@@ -26690,23 +26857,24 @@ static int mbi_choose_small_diagonals(const merbit_plan *plan) {
 			mbi_diagonals_trusted(plan) && mbi_diagonals_steps(plan) <= 2;
 }
 
-static double mbi_choose_tie(const merbit_plan *plan, merbit_method best, merbit_method next) {
-	return best == MERBIT_METHOD_ROWS && next == MERBIT_METHOD_SLICED &&
-			mbi_choose_passing(plan) >= 12 ? 1.02 : 1;
+static double mbi_choose_tie(const merbit_plan *plan, merbit_method method) {
+	const int waits = method == MERBIT_METHOD_SCAN || method == MERBIT_METHOD_ROWS ||
+			method == MERBIT_METHOD_HUBS || method == MERBIT_METHOD_BINNED;
+	return waits && mbi_choose_passing(plan) >= 12 ? 1.02 : 1;
 }
 
 static merbit_method mbi_choose_by_cost(merbit_plan *plan) {
 	const double scan = mbi_scan_cost(plan);
 	merbit_method method = MERBIT_METHOD_SCAN;
-	double best = scan;
+	double best = scan * mbi_choose_tie(plan, method);
 	const mbi_method *row;
 	size_t i;
 	for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
 		const double cost = mbi_choose_cost(plan, row);
-		if (cost < best * mbi_choose_tie(plan, method, row->number) &&
-				mbi_choose_pays(plan, row->cuda, scan, cost)) {
+		const double compared = cost * mbi_choose_tie(plan, row->number);
+		if (compared < best && mbi_choose_pays(plan, row->cuda, scan, cost)) {
 			method = row->number;
-			best = cost;
+			best = compared;
 		}
 	}
 	mbi_choose_say(plan);

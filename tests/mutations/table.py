@@ -8,6 +8,7 @@ reformatted. Tests are regular expressions of CTest names; the first that fails 
 no test can distinguish from the original is not a mutation and does not belong here."""
 
 import table_blocks
+import table_choice
 import table_dist
 import table_epilogues
 import table_forms
@@ -16,5 +17,5 @@ import table_kernels
 import table_solve
 
 MUTATIONS = table_kernels.MUTATIONS + table_blocks.MUTATIONS + table_forms.MUTATIONS + table_host.MUTATIONS
-MUTATIONS += table_solve.MUTATIONS + table_epilogues.MUTATIONS + table_dist.MUTATIONS
+MUTATIONS += table_solve.MUTATIONS + table_epilogues.MUTATIONS + table_dist.MUTATIONS + table_choice.MUTATIONS
 GPU_MUTATIONS = table_host.GPU_MUTATIONS

@@ -204,8 +204,6 @@ MUTATIONS = [
     ("mbi_device_csr_borrow", "mbi_index_bytes(view->offset_type),", "1,", "misaligned offsets reach a kernel", "fake_gpu_types"),
     ("mbi_spmm_run", "MBI_TRY(mbi_types_check_address(plan->context, \"beta\", plan->type, beta));", "",
      "a misaligned beta reaches a kernel", "fake_gpu_many"),
-    ("mbi_choose_tie", "? 1.02", "? 1", "ROWS is taken for large matrices whose slices take as long", "spmv_choose_ties"),
-    ("mbi_choose_tie", ">= 12", ">= 0", "SLICED is taken for small matrices whose rows take as long", "spmv_choose_ties"),
     ("mbi_scan_longest", "2 * (uint64_t)s->threads", "8 * (uint64_t)s->threads", "a row keeps its block for eight rounds",
      "spmv_gpu_scan"),
     ("mbi_scan_whole_blocks", "fitted ? 1.02 : 1", "1", "a few fitted blocks more than expected run later", "spmv_gpu_scan"),

@@ -85,7 +85,7 @@ static void test_sample(void **) {
   const small_matrix m;
   const mbk_u64 rows = m.ROWS, nnz = m.nnz();
   for (uint64_t seed : simt_seeds) {
-    mbk_u32 found[8] = {}, *const at_found = found;
+    mbk_u32 found[39] = {}, *const at_found = found;
     simt_run(SIMT_KERNEL(arrays::mbk_sample_columns), {"sample", "small", seed},
              {6, 1024, 12288 * 4}, m.row_ptr.data(), m.col_ind.data(), rows, nnz, 2u, 3u, 1u,
              at_found);

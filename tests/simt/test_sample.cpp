@@ -81,7 +81,7 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
   const uint64_t rows = (uint64_t)m.rows, nnz = (uint64_t)m.nnz;
   const uint64_t window = std::min(nnz, (uint64_t)WINDOW), slices = (rows + 31) / 32;
   simt_array row_ptr(rows + 1, second ? 8 : 4), col_ind(nnz, 4);
-  mbk_u32 want[8] = {}, found[8] = {}, *const at_found = found;
+  mbk_u32 want[39] = {}, found[39] = {}, *const at_found = found;
   for (uint64_t row = 0; row <= rows; row++) {
     row_ptr.store(row, (uint64_t)m.row_ptr[row] + base);
   }
@@ -89,16 +89,21 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
     col_ind.store(k, (uint64_t)m.col_ind[k] + base);
   }
   for (uint64_t block = 0; block < blocks; block++) {
-    const uint64_t first = (nnz - window) / blocks * block;
+    const uint64_t first = (nnz - window) / blocks * block, part = 16 * block / blocks;
     std::set<int64_t> seen;
     for (uint64_t k = first; k < first + window; k++) {
       seen.insert(m.col_ind[k] >> shift);
     }
-    want[0] += (mbk_u32)seen.size();
-    for (uint64_t k = 0; k < window; k += 32) {
-      want[7] += lines_of(m, shift, first + k, std::min(window - k, (uint64_t)32));
+    want[7 + part] += (mbk_u32)seen.size();
+    if (block == 0 || 16 * (block - 1) / blocks != part) {
+      const int64_t *after =
+          std::upper_bound(m.row_ptr, m.row_ptr + m.rows + 1, (int64_t)first);
+      want[23 + part] = (mbk_u32)(after - m.row_ptr - 1);
     }
-    count_abreast(m, shift, apart, block, blocks, want + 4);
+    for (uint64_t k = 0; k < window; k += 32) {
+      want[6] += lines_of(m, shift, first + k, std::min(window - k, (uint64_t)32));
+    }
+    count_abreast(m, shift, apart, block, blocks, want + 3);
   }
   for (uint64_t i = 0; i < 8 * blocks; i++) {
     const uint64_t row = slices * i / (8 * blocks) * 32, end = std::min(row + 32, rows);
@@ -106,20 +111,25 @@ static void check_matrix(const test_matrix &m, bool second, unsigned shift, unsi
     for (int64_t k = m.row_ptr[row]; k < m.row_ptr[end]; k++) {
       pages.insert(m.col_ind[k] / 2048);
     }
-    want[1] += pages.size() <= 32 && (pages.empty() || *pages.rbegin() < 65535);
-    count_slice(m, (rows + 63) / 64 * i / (8 * blocks) * 64, want + 2);
+    want[0] += pages.size() <= 32 && (pages.empty() || *pages.rbegin() < 65535);
+    count_slice(m, (rows + 63) / 64 * i / (8 * blocks) * 64, want + 1);
   }
   simt_run(second ? SIMT_KERNEL(offsets64_base1::mbk_sample_columns)
                   : SIMT_KERNEL(offsets32_base0::mbk_sample_columns),
            {second ? "offsets64_base1" : "offsets32_base0", m.name, seed},
            {3 * blocks, 1024, SHARED}, row_ptr.get(), col_ind.get(), rows, nnz, (mbk_u32)blocks,
            shift, apart, at_found);
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < 39; i++) {
     static const char *const names[] = {
-        "sectors",         "narrow slices",    "diagonals",     "nonzeros",
-        "sectors abreast", "nonzeros abreast", "lines abreast", "lines"};
+        "narrow slices",   "diagonals",         "nonzeros",
+        "sectors abreast", "nonzeros abreast",  "lines abreast",
+        "lines",           "sectors of a part", "as a part's first row"};
     if (found[i] != want[i]) {
-      fail_msg("%s: %u %s instead of %u", m.name, found[i], names[i], want[i]);
+      fail_msg("%s: %u %s instead of %u (number %d)", m.name, found[i],
+               names[i < 7    ? i
+                     : i < 23 ? 7
+                              : 8],
+               want[i], i);
     }
   }
 }

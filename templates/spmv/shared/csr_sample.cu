@@ -16,6 +16,7 @@
 #define MBK_SAMPLE_TABLE 12288
 #define MBK_SAMPLE_THREADS 1024
 #define MBK_SAMPLE_TOGETHER 8 // loads in flight per thread
+#define MBK_SAMPLE_PARTS 16   // parts of the matrix with equally many windows
 
 // Inserts `sector` into the hash table. Returns true if it was not there yet. A plain load
 // comes first: it finds most sectors, and many lanes can load at once.
@@ -69,14 +70,31 @@ MBK_DEVICE void mbk_sample_add(mbk_u32 *sum, mbk_u32 found) {
   }
 }
 
-// Adds to *sectors the number of different 32-byte sectors of x that the block's window of
-// nonzeros touches, and to *lines the number of lines that each 32 consecutive nonzeros of it
-// touch. Shared: mbk_u32[MBK_SAMPLE_TABLE].
-MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 windows,
-                                   mbk_u32 shift, mbk_u32 *sectors, mbk_u32 *lines,
+// Returns the row that holds a nonzero. All lanes of the warp must call it.
+MBK_DEVICE mbk_u64 mbk_sample_row(const MBK_ROW_PTR *row_ptr, mbk_u64 rows, mbk_u64 nonzero) {
+  mbk_u64 first = 0, count = rows; // it is one of these
+  while (count > 1) {
+    const mbk_u64 step = (count + 31) / 32, own = step * mbk_lane();
+    const bool before =
+        own < count && (mbk_u64)(mbk_load(row_ptr + first + own) - MBK_BASE) <= nonzero;
+    const mbk_u64 passed = step * ((mbk_u64)mbk_popcount(mbk_ballot(0xffffffffu, before)) - 1);
+    first += passed;
+    count = count - passed < step ? count - passed : step;
+  }
+  return first;
+}
+
+// Adds to sectors[p] the number of different 32-byte sectors of x that the block's window of
+// nonzeros touches, where p is the part of the matrix that the window lies in, and to *lines
+// the number of lines that each 32 consecutive nonzeros of it touch. The first window of a part
+// also sets part_row[p] to the row that it begins in. Shared: mbk_u32[MBK_SAMPLE_TABLE].
+MBK_DEVICE void mbk_sample_sectors(const MBK_ROW_PTR *row_ptr, const mbk_i32 *col_ind,
+                                   mbk_u64 rows, mbk_u64 nnz, mbk_u32 windows, mbk_u32 shift,
+                                   mbk_u32 *sectors, mbk_u32 *part_row, mbk_u32 *lines,
                                    mbk_u32 *table) {
   const mbk_u64 most = nnz < MBK_SAMPLE_WINDOW ? nnz : MBK_SAMPLE_WINDOW;
   const mbk_u64 first = (nnz - most) / windows * mbk_block();
+  const mbk_u32 part = MBK_SAMPLE_PARTS * mbk_block() / windows;
   mbk_u32 found = 0, touched = 0, sector[MBK_SAMPLE_TOGETHER];
   mbk_sample_clear(table);
 #pragma unroll
@@ -90,8 +108,12 @@ MBK_DEVICE void mbk_sample_sectors(const mbk_i32 *col_ind, mbk_u64 nnz, mbk_u32 
     touched += mbk_sample_lines(sector[j], here);
     found += here && mbk_sample_new(table, sector[j]);
   }
-  mbk_sample_add(sectors, found);
+  mbk_sample_add(sectors + part, found);
   mbk_sample_add(lines, mbk_lane() == 0 ? touched : 0);
+  if (mbk_thread() < 32 &&
+      (mbk_block() == 0 || MBK_SAMPLE_PARTS * (mbk_block() - 1) / windows != part)) {
+    part_row[part] = (mbk_u32)mbk_sample_row(row_ptr, rows, first);
+  }
 }
 
 // Samples 32 rows that are `apart` rows from each other. Of each row it takes up to
@@ -191,11 +213,13 @@ MBK_DEVICE void mbk_sample_diagonals(const MBK_ROW_PTR *row_ptr, const mbk_i32 *
 }
 
 // Samples the columns in windows of nonzeros, and adds to found[], which must be zero before:
-//   [0]      different 32-byte sectors of x that each window touches;
-//   [1]      out of 8 slices of 32 rows per window, those whose columns lie in few pages;
-//   [2] [3]  diagonals and nonzeros of as many slices of 64 rows;
-//   [4]-[6]  sectors, nonzeros and lines of as many windows of mbk_sample_abreast;
-//   [7]      lines that each 32 consecutive nonzeros of the windows touch.
+//   [0]       out of 8 slices of 32 rows per window, those whose columns lie in few pages;
+//   [1] [2]   diagonals and nonzeros of as many slices of 64 rows;
+//   [3]-[5]   sectors, nonzeros and lines of as many windows of mbk_sample_abreast;
+//   [6]       lines that each 32 consecutive nonzeros of the windows touch;
+//   [7]-[22]  different 32-byte sectors of x that each window touches, by the part of the
+//             matrix that the window lies in;
+//   [23]-[38] the row in which each part begins, if it has a window.
 // `shift` is log2 of the elements in a sector. Launch: blocks of MBK_SAMPLE_THREADS, one per
 // window, then as many for the slices and as many for mbk_sample_abreast. Shared:
 // mbk_u32[MBK_SAMPLE_TABLE].
@@ -205,19 +229,20 @@ MBK_KERNEL MBK_RESIDENT(MBK_SAMPLE_THREADS, 1)
   mbk_u32 *const words = (mbk_u32 *)shared;
   const mbk_u32 windows = a.windows, warp = mbk_thread() / 32;
   if (mbk_block() < windows) {
-    mbk_sample_sectors(a.col_ind, a.nnz, windows, a.shift, a.found, a.found + 7, words);
+    mbk_sample_sectors(a.row_ptr, a.col_ind, a.rows, a.nnz, windows, a.shift, a.found + 7,
+                       a.found + 7 + MBK_SAMPLE_PARTS, a.found + 6, words);
   } else if (mbk_block() >= 2 * windows) {
     mbk_sample_abreast(a.row_ptr, a.col_ind, a.rows, a.apart, mbk_block() - 2 * windows,
-                       windows, a.shift, a.found + 4, words);
+                       windows, a.shift, a.found + 3, words);
   } else if (warp < 16) {
     const mbk_u64 number = (mbk_block() - windows) * 8 + warp % 8;
     const mbk_u64 size = warp < 8 ? 32 : MBK_SLICE;
     const mbk_u64 slice = (a.rows + size - 1) / size * number / (8 * windows);
     if (warp < 8) {
-      mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slice, a.found + 1,
+      mbk_sample_pages(a.row_ptr, a.col_ind, a.rows, slice, a.found,
                        words + warp * MBK_PAGE_SET);
     } else {
-      mbk_sample_diagonals(a.row_ptr, a.col_ind, a.rows, slice, a.found + 2);
+      mbk_sample_diagonals(a.row_ptr, a.col_ind, a.rows, slice, a.found + 1);
     }
   }
 }

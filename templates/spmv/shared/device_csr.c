@@ -17,9 +17,9 @@ MBI_INTERNAL uint64_t mbi_nonempty_blocks_of(int64_t rows) {
   return ((uint64_t)rows + MBI_NONEMPTY_PER_BLOCK - 1) / MBI_NONEMPTY_PER_BLOCK;
 }
 
-/* Returns the bytes of nonempty->counts: eight words of sums, and the offset of each block. */
+/* Returns the bytes of nonempty->counts: sums, and the offset of each block. */
 MBI_INTERNAL uint64_t mbi_nonempty_bytes(int64_t rows) {
-  return (8 + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
+  return (MBI_NONEMPTY_SUMS + mbi_nonempty_blocks_of(rows)) * sizeof(uint32_t);
 }
 
 /* Fails with a message about the first bad entry, after a kernel has found one in device

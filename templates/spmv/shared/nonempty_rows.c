@@ -84,7 +84,7 @@ static merbit_status mbi_nonempty_create(merbit_plan *plan) {
   widths = nonempty->counts; /* the three 64-bit sums come first */
   total = widths + 6 * sizeof(uint32_t);
   longest = total + sizeof(uint32_t);
-  nonempty->offsets = widths + sizeof answer;
+  nonempty->offsets = widths + MBI_NONEMPTY_SUMS * sizeof(uint32_t);
   MBI_TRY(mbi_device_zero(context, nonempty->counts, sizeof answer, NULL));
   count_arguments.row_ptr = csr->row_ptr;
   count_arguments.rows = rows;
@@ -137,6 +137,24 @@ MBI_INTERNAL int mbi_nonempty_uneven(const merbit_plan *plan) {
 /* The distance that sorted rows of the same slice typically had before sorting. */
 #define MBI_NONEMPTY_APART 16
 
+/* Sets the sectors of x per nonzero, and those and the rows of each part. `found` has the
+ * sectors that `nonzeros` sampled nonzeros touch, by parts, then the rows in which the parts
+ * begin. */
+MBI_INTERNAL void mbi_nonempty_take_parts(merbit_plan *plan, const uint32_t *found,
+                                          double nonzeros) {
+  mbi_nonempty_rows *nonempty = &plan->nonempty;
+  const double rows = (double)plan->device.rows;
+  int p;
+  nonempty->sectors = 0;
+  for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
+    const uint32_t *begin = found + MBI_NONEMPTY_PARTS + p;
+    const double end = p + 1 < MBI_NONEMPTY_PARTS ? begin[1] : rows;
+    nonempty->parts[p].rows = end > begin[0] ? end - begin[0] : 1;
+    nonempty->parts[p].sectors = MBI_NONEMPTY_PARTS * (double)found[p] / nonzeros;
+    nonempty->sectors += (double)found[p] / nonzeros;
+  }
+}
+
 /* Samples the columns. The matrix must have nonzeros, and mbi_nonempty_create must have run. */
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
   merbit_context *context = plan->context;
@@ -147,7 +165,7 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
   const uint64_t windows = nnz / MBI_NONEMPTY_WINDOW + 1;
   const uint64_t samples = windows < MBI_NONEMPTY_SAMPLES ? windows : MBI_NONEMPTY_SAMPLES;
   const int is_long = nnz >= MBI_NONEMPTY_WINDOW / 32 * nonempty->count;
-  uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  uint32_t shift = plan->type == MERBIT_F32 ? 3 : 2, answer[MBI_NONEMPTY_SUMS];
   void *sample = NULL;
   mbk_sample_columns_arguments arguments;
   MBI_TRY(mbi_plan_csr_kernel(plan, MBI_CSR_SAMPLE, "mbk_sample_columns", &sample));
@@ -165,14 +183,15 @@ MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan) {
       context, sample, "mbk_sample_columns", 3 * (int64_t)samples, MBI_NONEMPTY_THREADS,
       (unsigned)(MBI_NONEMPTY_TABLE * sizeof(uint32_t)), NULL, &arguments));
   MBI_TRY(mbi_device_download(context, answer, nonempty->counts, sizeof answer));
-  nonempty->sectors = (double)answer[0] / ((double)window * (double)samples);
-  nonempty->lines = (double)answer[7] / ((double)window * (double)samples);
-  if (answer[5] > 0) {
-    nonempty->abreast = is_long ? (double)answer[4] / (double)answer[5] : 0;
-    nonempty->lines_abreast = (double)answer[6] / (double)answer[5];
+  nonempty->lines = (double)answer[6] / ((double)window * (double)samples);
+  if (answer[4] > 0) {
+    nonempty->abreast = is_long ? (double)answer[3] / (double)answer[4] : 0;
+    nonempty->lines_abreast = (double)answer[5] / (double)answer[4];
   }
-  nonempty->narrow = (double)answer[1] / (8.0 * (double)samples);
-  nonempty->diagonal_slots = answer[3] > 0 ? 64.0 * (double)answer[2] / (double)answer[3] : 0;
+  nonempty->narrow = (double)answer[0] / (8.0 * (double)samples);
+  nonempty->diagonal_slots = answer[2] > 0 ? 64.0 * (double)answer[1] / (double)answer[2] : 0;
+  mbi_nonempty_take_parts(plan, answer + 7, (double)window * (double)samples);
+  nonempty->sampled_parts = samples == MBI_NONEMPTY_SAMPLES;
   return MERBIT_OK;
 }
 

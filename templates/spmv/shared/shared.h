@@ -68,6 +68,13 @@ typedef struct mbi_csr_programs { /* all zero: none has been made */
   mbi_program of[MBI_CSR_FILES];
 } mbi_csr_programs;
 
+#define MBI_NONEMPTY_PARTS 16
+/* A part of the matrix with 1 / MBI_NONEMPTY_PARTS of its nonzeros. */
+typedef struct mbi_nonempty_part {
+  double rows;    /* that begin in it, at least 1 */
+  double sectors; /* of x per nonzero of a sampled window */
+} mbi_nonempty_part;
+
 /* The non-empty rows, counted and listed: spmv/shared/nonempty_rows.c. */
 typedef struct mbi_nonempty_rows {
   uint64_t count;              /* rows with a nonzero */
@@ -90,9 +97,11 @@ typedef struct mbi_nonempty_rows {
   uint32_t hub_above; /* number of columns with higher counts, which are all hubs */
   double hub_share;   /* share of the nonzeros in hubs */
   double sectors;     /* sectors of x per nonzero of a sampled window: mbi_nonempty_sample */
-  double abreast;     /* the same for 32 rows side by side (mbk_sample_abreast); 0: not sampled,
-                       * or non-empty rows have fewer than 256 nonzeros on average */
-  double lines;       /* lines of x per nonzero that 32 consecutive nonzeros touch */
+  mbi_nonempty_part parts[MBI_NONEMPTY_PARTS]; /* consecutive ones, if sampled_parts is 1 */
+  int sampled_parts;
+  double abreast; /* the same for 32 rows side by side (mbk_sample_abreast); 0: not sampled,
+                   * or non-empty rows have fewer than 256 nonzeros on average */
+  double lines;   /* lines of x per nonzero that 32 consecutive nonzeros touch */
   double lines_abreast;       /* the same for nonzeros at one position of 32 rows */
   int block_rows, block_cols; /* the full blocks of which the matrix consists */
   int masked_side;            /* side of the best square blocks with masks, 0 if none are known:
@@ -178,6 +187,7 @@ struct mbi_epilogue {            /* a copy of the user's epilogue */
 
 #define MBI_NONEMPTY_PER_BLOCK 1024
 #define MBI_NONEMPTY_COUNT_SHARED (24u + 522u * (unsigned)sizeof(uint32_t)) /* bytes */
+#define MBI_NONEMPTY_SUMS 40 /* words before the offsets of the blocks */
 #define MBI_NONEMPTY_WINDOW 8192
 #define MBI_NONEMPTY_TABLE 12288
 #define MBI_NONEMPTY_BINS 4096
@@ -389,6 +399,8 @@ MBI_INTERNAL int mbi_nonempty_equal(const merbit_plan *plan);
 MBI_INTERNAL int mbi_nonempty_uneven(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_nonempty_sums(merbit_plan *plan, mbi_devptr array,
                                              uint64_t count, uint64_t *sum);
+MBI_INTERNAL void mbi_nonempty_take_parts(merbit_plan *plan, const uint32_t *found,
+                                          double nonzeros);
 MBI_INTERNAL merbit_status mbi_nonempty_sample(merbit_plan *plan);
 MBI_INTERNAL uint32_t mbi_nonempty_worth(const merbit_plan *plan, uint64_t stride);
 MBI_INTERNAL void mbi_nonempty_take_hubs(mbi_nonempty_rows *nonempty, const uint32_t *bins,

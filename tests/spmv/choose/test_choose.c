@@ -316,10 +316,10 @@ static void hubs_that_many_meet(void **state) {
   takes(&plan, MERBIT_METHOD_BINNED, ", hubs ");
   plan.nonempty.hub_share = 0.35; /* both pay */
   takes(&plan, MERBIT_METHOD_BINNED, ", hubs ");
-  plan.nonempty.hub_share = 0.45;
+  plan.nonempty.hub_share = 0.5;
   takes(&plan, MERBIT_METHOD_HUBS, ", binned ");
   plan.type = MERBIT_F64; /* bins cost more */
-  plan.nonempty.hub_share = 0.6;
+  plan.nonempty.hub_share = 0.75;
   takes(&plan, MERBIT_METHOD_HUBS, ", binned ");
   plan.desc.expected_calls = 1;
   takes(&plan, MERBIT_METHOD_SCAN, "hubs ");

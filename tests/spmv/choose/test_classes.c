@@ -19,6 +19,7 @@ typedef struct counts {
   int block_rows, block_cols;
   double sectors[2], abreast[2], lines[2], lines_abreast[2]; /* in f32 and in f64 */
   double narrow;
+  double part_sectors[2][MBI_NONEMPTY_PARTS], part_rows[MBI_NONEMPTY_PARTS]; /* share of rows */
   uint32_t bins[4096]; /* of mbi_nonempty_take_hubs */
 } counts;
 
@@ -138,13 +139,16 @@ static void sample_columns(const bench_matrix *m, counts *c) {
   const int64_t window = m->nnz < 8192 ? m->nnz : 8192, slices = (m->rows + 31) / 32;
   const int64_t samples = m->nnz / 8192 + 1 < 128 ? m->nnz / 8192 + 1 : 128;
   int32_t *marks = (int32_t *)calloc((size_t)m->cols, sizeof *marks), mark = 0;
-  int64_t i, k;
+  int64_t i, k, row = 0;
   int type;
   assert_non_null(marks);
   for (type = 0; type < 2; type++) {
     for (i = 0; i < samples; i++) {
       const int32_t *columns = m->col_ind + (m->nnz - window) / samples * i;
-      c->sectors[type] += (double)distinct(columns, window, 3 - type, marks, ++mark);
+      const double found = (double)distinct(columns, window, 3 - type, marks, ++mark);
+      const int64_t part = MBI_NONEMPTY_PARTS * i / samples;
+      c->sectors[type] += found;
+      c->part_sectors[type][part] += MBI_NONEMPTY_PARTS * found / (double)(window * samples);
       for (k = 0; k < window; k += 32) {
         const int64_t count = window - k < 32 ? window - k : 32;
         c->lines[type] += (double)distinct(columns + k, count, 5 - type, marks, ++mark);
@@ -158,6 +162,15 @@ static void sample_columns(const bench_matrix *m, counts *c) {
     if (m->nnz < 256 * (int64_t)c->nonempty) {
       c->abreast[type] = 0;
     }
+  }
+  for (i = 0; i < MBI_NONEMPTY_PARTS; i++) {
+    const int64_t before = row;
+    const int64_t next = (samples * (i + 1) + MBI_NONEMPTY_PARTS - 1) / MBI_NONEMPTY_PARTS;
+    while (row < m->rows &&
+           (next == samples || m->row_ptr[row + 1] <= (m->nnz - window) / samples * next)) {
+      row++;
+    }
+    c->part_rows[i] = (double)(row - before) / (double)m->rows;
   }
   for (i = 0; i < 8 * samples; i++) {
     const int64_t row = slices * i / (8 * samples) * 32;
@@ -284,6 +297,7 @@ static void plan_of_counts(merbit_plan *plan, merbit_type type, const counts *c,
                            double measured_cols) {
   const double cols = c->cols * (double)mbi_type_size(type);
   double gathers;
+  int p;
   plan_of(plan, type, (uint64_t)c->rows, (uint64_t)c->nnz);
   plan->device.cols = (uint64_t)c->cols;
   plan->device.values = 16;
@@ -303,6 +317,11 @@ static void plan_of_counts(merbit_plan *plan, merbit_type type, const counts *c,
   plan->nonempty.lines = c->lines[type == MERBIT_F64];
   plan->nonempty.lines_abreast = c->lines_abreast[type == MERBIT_F64];
   plan->nonempty.narrow = c->narrow;
+  plan->nonempty.sampled_parts = 1;
+  for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
+    plan->nonempty.parts[p].rows = c->part_rows[p] * c->rows + 1;
+    plan->nonempty.parts[p].sectors = c->part_sectors[type == MERBIT_F64][p];
+  }
   gathers = c->nnz * plan->nonempty.sectors * mbi_choose_gather(plan, cols);
   if (plan->nonempty.sectors > 0.5 && plan->nonempty.sectors < 0.98 &&
       3 * gathers > mbi_scan_cost(plan)) {

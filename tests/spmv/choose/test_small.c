@@ -66,6 +66,59 @@ static void few_rows_of_small_matrices(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
 }
 
+/* Where most rows are empty, ROWS pays up to the time of its gathers and of the loads that its
+ * lanes wait for. (1M nonzeros on an H200, us by ROWS and by SCAN: 250,000 of 1M rows, f32 8.3
+ * and 11.4; 50,000 of 500,000, f64 10.9 and 12.9; 125,000 of 2.5M, f32 18.8 and 15.7; 50,000 of
+ * 1.7M, f64 30 and 15.) */
+static void rows_that_are_mostly_empty(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t rows, count, mean;
+    double waves, steps; /* lanes of all rows, over those of the GPU; steps of a row */
+    merbit_method method;
+  } expected[] = {{MERBIT_F32, 1000000, 250000, 4, 1000000 / 270336.0, 1, MERBIT_METHOD_ROWS},
+                  {MERBIT_F64, 1000000, 250000, 4, 1000000 / 270336.0, 1, MERBIT_METHOD_ROWS},
+                  {MERBIT_F32, 500000, 50000, 20, 1000000 / 270336.0, 2, MERBIT_METHOD_ROWS},
+                  {MERBIT_F64, 500000, 50000, 20, 1000000 / 270336.0, 2, MERBIT_METHOD_ROWS},
+                  {MERBIT_F32, 2500000, 125000, 8, 2500000 / 270336.0, 2, MERBIT_METHOD_SCAN},
+                  {MERBIT_F64, 1500000, 45000, 20, 1500000 / 270336.0, 4, MERBIT_METHOD_SCAN}};
+  int sample, seen[3][2] = {{0, 0}, {0, 0}, {0, 0}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+    const uint64_t nnz = expected[i].count * expected[i].mean;
+    const int is_single = expected[i].type == MERBIT_F32;
+    merbit_plan plan;
+    double walks, gathers;
+    square_of(&plan, expected[i].type, expected[i].rows, nnz);
+    plan.nonempty.count = expected[i].count;
+    plan.nonempty.longest = (uint32_t)expected[i].mean;
+    plan.nonempty.typical = (double)expected[i].mean;
+    plan.nonempty.slots = plan.nonempty.sorted_slots = 10 * nnz;
+    assert_true(mbi_choose_small(&plan));
+    walks = expected[i].waves * (1 + 2 * expected[i].steps) * plan.profile->l2_load_seconds;
+    gathers = (double)nnz / (is_single ? 160e9 : 155e9);
+    for (sample = 0; sample < 3; sample++) {
+      const double found = sample == 0 ? 1 : sample == 1 ? 0.5 : 0.01;
+      const double rows =
+          (is_single ? 1.2 : 1.3) * pow(pow(walks, 1.5) + pow(found * gathers, 1.5), 2 / 3.0);
+      double scan;
+      plan.nonempty.sectors = found;
+      scan = mbi_scan_cost(&plan);
+      takes(&plan, rows <= scan ? MERBIT_METHOD_ROWS : MERBIT_METHOD_SCAN, "small");
+      seen[sample][rows <= scan] = 1;
+      if (sample == 0) {
+        assert_true((rows <= scan) == (expected[i].method == MERBIT_METHOD_ROWS));
+      }
+    }
+    plan.nonempty.sectors = 0; /* no sample: as if scattered */
+    takes(&plan, expected[i].method, "small");
+  }
+  for (sample = 0; sample < 3; sample++) {
+    assert_true(seen[sample][0] && seen[sample][1]);
+  }
+}
+
 /* More than three steps of ROWS pay up to a quarter of SCAN's time, if half of the GPU's lanes
  * have rows, and if long rows do not hold most nonzeros. */
 static void steps_that_pay(void **state) {
@@ -242,6 +295,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(small_matrices),
       cmocka_unit_test(few_rows_of_small_matrices),
+      cmocka_unit_test(rows_that_are_mostly_empty),
       cmocka_unit_test(steps_that_pay),
       cmocka_unit_test(small_matrices_of_diagonals),
       cmocka_unit_test(small_matrices_of_many_diagonals),

@@ -87,6 +87,44 @@ static void rows_that_move_together(void **state) {
   assert_int_equal(mbi_rows_of(&plan)->threads, 64);
 }
 
+/* Where L2 holds a matrix of mostly empty rows, lanes and loads suit the others: up to 5 loads,
+ * and at most four times the GPU's 270,336 lanes. */
+static void rows_that_are_mostly_empty(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t rows, count, mean; /* `count` rows of `mean` nonzeros */
+    int lanes, unroll;
+  } expected[] = {
+      {MERBIT_F32, 1000000, 250000, 4, 1, 4}, {MERBIT_F64, 1000000, 250000, 4, 1, 4},
+      {MERBIT_F32, 200000, 50000, 20, 4, 5},  {MERBIT_F64, 200000, 50000, 20, 4, 5},
+      {MERBIT_F32, 500000, 50000, 20, 2, 5},  {MERBIT_F32, 540672, 50000, 20, 2, 5},
+      {MERBIT_F32, 540673, 50000, 20, 1, 5},  {MERBIT_F32, 300000, 120000, 10, 2, 5},
+      {MERBIT_F32, 300000, 120000, 11, 2, 5}, {MERBIT_F32, 200000, 50000, 21, 4, 5},
+      {MERBIT_F32, 100000, 60000, 11, 4, 3}, /* exactly two of five are empty */
+      {MERBIT_F32, 100000, 60001, 11, 1, 8}};
+  merbit_plan plan;
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+    plan_of(&plan, expected[i].type, expected[i].rows, expected[i].count * expected[i].mean);
+    plan.device.cols = 1000;
+    plan.nonempty.count = expected[i].count;
+    assert_true(mbi_choose_small(&plan));
+    assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_rows_of(&plan)->lanes, expected[i].lanes);
+    assert_int_equal(mbi_rows_of(&plan)->unroll, expected[i].unroll);
+  }
+  plan_of(&plan, MERBIT_F32, 1000000, 1000000);
+  plan.nonempty.count = 250000;
+  plan.device.cols = 20000000; /* not in L2 */
+  assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_rows_of(&plan)->unroll, 2);
+  plan.device.cols = 1000;
+  plan.nonempty.count = 0; /* not counted */
+  assert_int_equal(mbi_rows_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_rows_of(&plan)->unroll, 2);
+}
+
 /* The rows of a small matrix have fewer nonzeros in flight if all of them are resident then, if
  * their lengths differ, and if they share a warp. A GPU of 132 multiprocessors has 270,336
  * lanes: 0.625 of them for 8 floats, 0.75 for 4 doubles, and up to 1.1 do not wait. */
@@ -201,6 +239,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(lanes_per_row),
       cmocka_unit_test(rows_that_move_together),
+      cmocka_unit_test(rows_that_are_mostly_empty),
       cmocka_unit_test(rows_that_are_resident),
       cmocka_unit_test(lanes_that_idle),
       cmocka_unit_test(old_results_that_lanes_hold),

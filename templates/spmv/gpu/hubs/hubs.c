@@ -34,6 +34,11 @@ MBI_INTERNAL uint64_t mbi_hubs_capacity(const merbit_plan *plan) {
 }
 
 /* Chooses and checks the sizes that kernels are compiled for. plan->nonempty must be set. */
+/* Returns the number of nonzeros per lane and tile. */
+static int mbi_hubs_steps(const merbit_plan *plan) {
+  return plan->type == MERBIT_F32 ? 8 : 4;
+}
+
 MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   mbi_hubs *h = mbi_hubs_of(plan);
   mbi_scan_schedule *s = mbi_scan_of(plan);
@@ -41,7 +46,7 @@ MBI_INTERNAL merbit_status mbi_hubs_size(merbit_plan *plan) {
   const int steps = mbi_knob(plan, MBI_KNOB_HUBS_STEPS);
   const int kilobytes = mbi_knob(plan, MBI_KNOB_HUBS_KILOBYTES);
   s->pack = mbi_scan_widest(plan->type);
-  s->steps = steps != 0 ? steps : plan->type == MERBIT_F32 ? 8 : 4;
+  s->steps = steps != 0 ? steps : mbi_hubs_steps(plan);
   s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : MBI_HUBS_THREADS;
   s->resident = 1;
   h->capacity = mbi_hubs_capacity(plan);
@@ -231,6 +236,13 @@ static double mbi_hubs_rows(const merbit_plan *plan) {
   return (double)plan->nonempty.count / at_once * plan->profile->memory_load_seconds;
 }
 
+/* Returns the factor by which gathers take longer than SCAN's, because one block per
+ * multiprocessor has fewer nonzeros in flight. */
+static double mbi_hubs_thin(const merbit_plan *plan) {
+  const double flight = MBI_HUBS_THREADS * (double)mbi_hubs_steps(plan);
+  return (1 + MBI_CHOOSE_HALF / flight) / (1 + MBI_CHOOSE_HALF / (2 * flight));
+}
+
 /* Returns the forecast seconds of a product: SCAN's without the gathers of hubs, and one more
  * launch. The other gathers are of columns that no cache keeps by itself; L2's rate for them
  * falls if x and y together do not fit. A graph's columns are assumed to be as often empty as
@@ -243,10 +255,12 @@ MBI_INTERNAL double mbi_hubs_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double used = (t.rows + t.cols) * (double)plan->nonempty.count / t.rows;
   return t.nnz >= 4.0 * t.rows && plan->nonempty.hub_share > 1.0 - plan->nonempty.sectors
-             ? 1.04 * (32 - mbi_choose_passing(plan)) / 16.0 *
-                       mbi_choose_overlap(plan, t.vectors + t.lists + t.shared + t.stream,
+             ? (32 - mbi_choose_passing(plan)) / 16.0 *
+                       mbi_phases_overlap(plan, t.vectors + t.lists + t.shared + t.stream,
                                           t.nnz * (1.0 - plan->nonempty.hub_share) *
-                                              mbi_choose_gather(plan, used * t.size)) +
+                                              mbi_hubs_thin(plan) *
+                                              mbi_choose_gather(plan, used * t.size),
+                                          NULL) +
                    plan->profile->launch_seconds + mbi_hubs_walk(plan) + mbi_hubs_rows(plan) +
                    mbi_walk_fixup(plan, MBI_SCAN_TILE)
              : HUGE_VAL;

@@ -3,6 +3,7 @@
 #include "matrix/matrix.h"
 #include "spmv/shared/shared.h"
 #include "spmv/gpu/rows/rows.h"
+#include "spmv/gpu/scan/scan.h"
 #include "spmv/plan/plan.h"
 #include "spmv/choose/choose.h"
 
@@ -28,25 +29,49 @@ static uint64_t mbi_rows_mean(const merbit_plan *plan) {
   return (plan->device.nnz + rows - 1) / rows;
 }
 
+/* Returns whether L2 holds the matrix and at least two of five rows are empty. */
+static int mbi_rows_sparse(const merbit_plan *plan) {
+  return plan->nonempty.count > 0 && mbi_choose_small(plan) &&
+         5 * plan->nonempty.count <= 3 * plan->device.rows;
+}
+
 /* Returns the number of nonzeros that a lane loads in one batch. It is smaller in f64, where
  * the same nonzeros take twice as many cache lines. */
 static int mbi_rows_batch(const merbit_plan *plan) {
   return mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
 }
 
-/* Returns the number of lanes per row that makes one batch of loads cover an average row. */
-static int mbi_rows_spread(const merbit_plan *plan) {
-  int lanes = 1;
-  while (lanes < 32 && (uint64_t)(lanes * mbi_rows_batch(plan)) < mbi_rows_mean(plan)) {
-    lanes *= 2;
-  }
-  return lanes;
-}
-
 /* Returns the share of the GPU's lanes that the rows occupy with `lanes` lanes each. Above 1
  * they do not all fit at once. */
 static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
   return (double)plan->device.rows * lanes / mbi_choose_lanes(plan);
+}
+
+/* Returns the average length of the non-empty rows, rounded up. */
+static uint64_t mbi_rows_full(const merbit_plan *plan) {
+  return (plan->device.nnz + plan->nonempty.count - 1) / plan->nonempty.count;
+}
+
+/* The most nonzeros that a lane loads at once where L2 holds the matrix and many rows are
+ * empty, and the most lanes, as a multiple of those that the GPU holds: those of empty rows end
+ * at once. (1M nonzeros on an H200, us in f32 / f64, lanes x loads: 200,000 rows, a quarter of
+ * them with 20 nonzeros, 1 x 6 9.3 / 10.8, 2 x 5 9.3 / 9.6, 4 x 5 8.7 / 8.8; 500,000 rows, a
+ * tenth with 20, 1 x 3 10.2 / 11.4, 2 x 5 9.4 / 10.9, 4 x 5 10.4 / 12.2; 1M rows, a quarter
+ * with 4, 1 x 2 8.6 / 9.6, 1 x 4 8.3 / 9.3, 2 x 2 10.2 / 10.4.) */
+#define MBI_ROWS_SPARSE_LOADS 5
+#define MBI_ROWS_SPARSE_FILL 4.0
+
+/* Returns the number of lanes per row that makes one batch of loads cover an average row. */
+static int mbi_rows_spread(const merbit_plan *plan) {
+  const int sparse = mbi_rows_sparse(plan);
+  const uint64_t batch = sparse ? MBI_ROWS_SPARSE_LOADS : (uint64_t)mbi_rows_batch(plan);
+  const uint64_t mean = sparse ? mbi_rows_full(plan) : mbi_rows_mean(plan);
+  int lanes = 1;
+  while (lanes < 32 && (uint64_t)lanes * batch < mean &&
+         !(sparse && mbi_rows_fill(plan, 2 * lanes) > MBI_ROWS_SPARSE_FILL)) {
+    lanes *= 2;
+  }
+  return lanes;
 }
 
 /* Returns whether rows are so long that their warps take several steps. */
@@ -96,9 +121,11 @@ static int mbi_rows_resident(const merbit_plan *plan, int lanes, uint64_t share)
 
 /* Returns the number of nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
-  const uint64_t share = mbi_rows_mean(plan) / (uint64_t)lanes + 1;
+  const uint64_t share = mbi_rows_sparse(plan) ? (mbi_rows_full(plan) - 1) / (uint64_t)lanes + 1
+                                               : mbi_rows_mean(plan) / (uint64_t)lanes + 1;
   const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
-  const int most = !mbi_rows_together(plan) ? mbi_rows_resident(plan, lanes, share)
+  const int most = mbi_rows_sparse(plan)      ? MBI_ROWS_SPARSE_LOADS
+                   : !mbi_rows_together(plan) ? mbi_rows_resident(plan, lanes, share)
                    : mbi_rows_batch(plan) == 8 && mbi_together_near(plan, 128) ? 4
                                                                                : 2;
   return wish != 0 ? wish : share > (uint64_t)most ? most : (int)share;
@@ -121,6 +148,13 @@ MBI_INTERNAL double mbi_rows_steps(const merbit_plan *plan) {
   return (double)plan->nonempty.longest / mbi_rows_at_once(plan);
 }
 
+/* Returns the number of threads per block. */
+static int mbi_rows_threads(const merbit_plan *plan) {
+  return plan->desc.block_threads != 0 ? plan->desc.block_threads
+         : mbi_rows_together(plan)     ? 512
+                                       : 256;
+}
+
 MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
   mbi_rows *r = mbi_rows_of(plan);
   merbit_context *context = plan->context;
@@ -132,9 +166,7 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
                     r->lanes);
   }
   r->unroll = mbi_rows_unroll(plan, r->lanes);
-  r->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
-               : mbi_rows_together(plan)     ? 512
-                                             : 256;
+  r->threads = mbi_rows_threads(plan);
   if (r->unroll < 1 || r->unroll > 32 || r->threads < 32 || r->threads > 1024 ||
       r->threads % 32 != 0) {
     return mbi_fail(
@@ -243,18 +275,13 @@ static int mbi_rows_lone(const merbit_plan *plan) {
   return mbi_rows_lanes(plan) == 32;
 }
 
-/* A multiprocessor with n nonzeros in flight gathers at n / (n + MBI_ROWS_HALF) of its highest
- * rate: with this many, at half of it. Fitted like the factors of
- * spmv/choose/critical_path.c. */
-#define MBI_ROWS_HALF 2300.0
-
 /* Returns the factor, at least 1, by which gathers take longer because there are too few rows
  * to fill the GPU with lanes. (548 rows of 5,474 doubles on an H100: 74 us, SCAN 32.) */
 MBI_INTERNAL double mbi_rows_thin(const merbit_plan *plan) {
   const double processors = plan->context->device.multiprocessors;
   const double full = mbi_choose_lanes(plan) * mbi_rows_unroll(plan, mbi_rows_lanes(plan));
   const double flight = (double)plan->device.rows * mbi_rows_at_once(plan);
-  const double half = MBI_ROWS_HALF * processors;
+  const double half = MBI_CHOOSE_HALF * processors;
   return flight < full ? (1 + half / flight) / (1 + half / full) : 1;
 }
 
@@ -313,10 +340,30 @@ MBI_INTERNAL int mbi_rows_idle(const merbit_plan *plan) {
   return !mbi_rows_lone(plan) && slots > most * plan->device.nnz;
 }
 
+/* Returns whether SCAN is faster if L2 holds the matrix and many rows are empty. ROWS takes the
+ * time of the gathers, and of the loads that lanes wait for: of the row's offsets, then of
+ * columns and of x in each step. Doubles take longer. Columns that were not sampled count as
+ * scattered. */
+static int mbi_rows_sparse_idle(const merbit_plan *plan) {
+  const double steps = ceil((double)mbi_rows_full(plan) / mbi_rows_at_once(plan));
+  const double walks =
+      mbi_rows_fill(plan, mbi_rows_lanes(plan)) * (1 + 2 * steps) * mbi_walk_load(plan);
+  const double found = plan->nonempty.sectors; /* 0: no sample was taken */
+  const double gathers = (double)plan->device.nnz * (found > 0 ? found : 1) *
+                         mbi_choose_gather(plan, plan->profile->l2_bytes / 4);
+  const double scan = mbi_scan_cost(plan) + (found > 0 ? 0 : gathers);
+  return (plan->type == MERBIT_F32 ? 1.2 : 1.3) *
+             pow(pow(walks, 1.5) + pow(gathers, 1.5), 1 / 1.5) >
+         scan;
+}
+
 /* Returns the same for a small matrix, where only loads from L2 wait: idle lanes may be more,
  * and rows that do not share a warp do not count. (2M doubles in L2 on an H200, us: 40,000 rows
  * of 47 on average, log-normal, ROWS 8.9, SCAN 12.2; 250,000 rows of 7.4, 9.8 and 13.7.) */
 MBI_INTERNAL int mbi_rows_idle_in_l2(const merbit_plan *plan) {
+  if (mbi_rows_sparse(plan)) {
+    return mbi_rows_sparse_idle(plan);
+  }
   const double slots = (double)plan->nonempty.slots / (double)plan->device.nnz;
   const double shared = 1 - log2(mbi_rows_lanes(plan)) / 5;
   return 1 + (slots - 1) * shared >
@@ -338,8 +385,11 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
                         : mbi_together_abreast(plan) ? 1.1
                         : mbi_rows_long(plan)        ? 1.0
                                                      : 0.9 + 0.16 * uneven;
-  const double traffic = mbi_choose_overlap(
-      plan, t.vectors + t.stream + mbi_choose_offsets(plan), mbi_rows_gathers(plan, &t));
+  const mbi_walkers walkers = {mbi_rows_lanes(plan), mbi_rows_at_once(plan),
+                               mbi_rows_threads(plan), 1};
+  const double traffic =
+      mbi_phases_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
+                         mbi_rows_gathers(plan, &t), &walkers);
   const double turns = t.nnz < t.rows ? t.rows / mbi_choose_lanes(plan) * 1.5 : 0;
   if (t.nnz >= t.rows && mbi_rows_idle(plan)) {
     return HUGE_VAL;

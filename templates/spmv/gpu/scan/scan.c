@@ -284,8 +284,8 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
  * in f64; 100M rows, 5M of them non-empty: 464 and 603 us.) */
 MBI_INTERNAL double mbi_scan_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
-  const double traffic =
-      mbi_choose_overlap(plan, t.vectors + t.lists + 2.5 * t.shared + t.stream, t.gathers);
+  const double traffic = mbi_phases_overlap(
+      plan, t.vectors + t.lists + 2.5 * t.shared + t.stream, t.gathers, NULL);
   double seconds = mbi_choose_with_lines(plan, traffic,
                                          plan->nonempty.lines + mbi_choose_matrix_lines(plan)) +
                    plan->profile->launch_seconds / 2 + mbi_walk_fixup(plan, MBI_SCAN_TILE);

@@ -103,7 +103,7 @@ static double mbi_sliced_steps(const merbit_plan *plan, int parts) {
  * 256 threads 41 / 72, 512 threads 38 / 60.) */
 static int mbi_sliced_in_windows(const merbit_plan *plan) {
   const mbi_nonempty_rows *n = &plan->nonempty;
-  return n->sectors > 0.12 && n->sectors < 0.9 && n->lines > 0.4 &&
+  return mbi_phases_share(plan, 0.12, 0.9) > 0.5 && n->lines > 0.4 &&
          (double)plan->device.rows >= mbi_choose_lanes(plan);
 }
 
@@ -159,6 +159,15 @@ MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
                                            MBI_SLICED_STEP * mbi_walk_load(plan);
 }
 
+/* Returns the number of threads per block. */
+static int mbi_sliced_threads(const merbit_plan *plan) {
+  const int parts = mbi_sliced_parts(plan);
+  return plan->desc.block_threads != 0 ? plan->desc.block_threads
+         : parts > 1                   ? 32 * parts
+         : mbi_sliced_in_windows(plan) ? 512
+                                       : 256;
+}
+
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   mbi_sliced *s = mbi_sliced_of(plan);
   merbit_context *context = plan->context;
@@ -167,10 +176,7 @@ MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
   s->length_bytes = plan->nonempty.longest < 256 ? 1 : 4;
   s->unroll = mbi_sliced_unroll(plan);
   s->parts = mbi_sliced_parts(plan);
-  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads
-               : s->parts > 1                ? 32 * s->parts
-               : mbi_sliced_in_windows(plan) ? 512
-                                             : 256;
+  s->threads = mbi_sliced_threads(plan);
   if (s->unroll < 1 || s->unroll > 16 || s->threads < 32 || s->threads > 1024 ||
       s->threads % 32 != 0 || (s->parts != 1 && s->parts != s->threads / 32)) {
     return mbi_fail(
@@ -350,8 +356,11 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double slots = (double)mbi_sliced_slots(plan);
   const double bytes = mbi_sliced_bytes(plan) + MBI_SLICED_ROW * t.rows;
-  const double traffic = mbi_choose_overlap(
-      plan, 0.9 * (t.vectors + bytes * mbi_choose_stream(plan)), mbi_sliced_gathers(plan, &t));
+  const mbi_walkers walkers = {mbi_sliced_parts(plan), mbi_sliced_at_once(plan),
+                               mbi_sliced_threads(plan), 0};
+  const double traffic =
+      mbi_phases_overlap(plan, 0.9 * (t.vectors + bytes * mbi_choose_stream(plan)),
+                         mbi_sliced_gathers(plan, &t), &walkers);
   if (mbi_sliced_slots(plan) / 2 > plan->device.nnz) {
     return HUGE_VAL;
   }
