@@ -5247,6 +5247,13 @@ static int mbi_device_owns(merbit_context *context, const void *pointer) {
 	return result != 0 || type != 0;
 }
 
+static merbit_status mbi_device_check_owned(merbit_context *context, const char *claim,
+		const void *pointer) {
+	return mbi_device_owns(context, pointer) ? MERBIT_OK : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+			"%s, but %p is not an address of the GPU; give a device pointer, or " "MERBIT_MEMORY_HOST",
+			claim, pointer);
+}
+
 /* ==== >>jit/launch.c  CUDA: kernel launches ==== */
 static merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
 		const char *name, unsigned shared_bytes) {
@@ -11540,6 +11547,8 @@ struct merbit_matrix {
 
 #define MBI_TYPE_NAME 24
 
+#define MBI_VIEW_CLAIM "view.memory is MERBIT_MEMORY_DEVICE"
+
 #define MBI_BLOCK_MOST 64
 
 enum { MBI_BELOW, MBI_DIAGONAL, MBI_ABOVE, MBI_WRONG };
@@ -11882,11 +11891,7 @@ static merbit_status mbi_array_download(merbit_context *context, const void *sou
 	merbit_status status = MERBIT_OK;
 	*target = NULL;
 	if (source == NULL) { return MERBIT_OK; }
-	if (!mbi_device_owns(context, source)) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
-				"give device pointers, or MERBIT_MEMORY_HOST", source);
-	}
+	MBI_TRY(mbi_device_check_owned(context, MBI_VIEW_CLAIM, source));
 	MBI_TRY(mbi_allocate_array(context, count, size, "a host copy of a device array", &copy));
 	if (count > 0) {
 		status = mbi_device_download(context, copy, mbi_device_address(source), (size_t)count * size);
@@ -17260,12 +17265,11 @@ static merbit_status mbi_types_check_address(merbit_context *context, const char
 	return mbi_size_check_address(context, what, mbi_type_size(type), address);
 }
 
-static merbit_status mbi_types_check_there(merbit_context *context, const char *what,
-		merbit_type type, const void *address) {
-	return mbi_device_owns(context, address) ? mbi_types_check_address(context, what, type, address)
-			: mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-			"%s should be in device memory, but %p is not an address of the GPU; "
-			"give a device pointer, or MERBIT_MEMORY_HOST", what, address);
+static merbit_status mbi_types_check_there(merbit_context *context, int is_new,
+		merbit_type type, const void *values) {
+	MBI_TRY(mbi_device_check_owned(context,
+			is_new ? "`memory` says that the new values are in device memory" : MBI_VIEW_CLAIM, values));
+	return mbi_types_check_address(context, is_new ? "the new values" : "view.values", type, values);
 }
 
 /* ==== >>spmv/shared/semiring.c  semirings: checks, preamble of kernels ==== */
@@ -19979,11 +19983,7 @@ static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view 
 	arrays[1] = view->col_ind;
 	arrays[2] = view->values;
 	for (i = 0; i < 3; i++) {
-		if (arrays[i] != NULL && !mbi_device_owns(context, arrays[i])) {
-			return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-					"view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the "
-					"GPU; give device pointers, or MERBIT_MEMORY_HOST", arrays[i]);
-		}
+		if (arrays[i] != NULL) { MBI_TRY(mbi_device_check_owned(context, MBI_VIEW_CLAIM, arrays[i])); }
 	}
 	MBI_TRY(mbi_size_check_address(context, "view.row_ptr", mbi_index_bytes(view->offset_type),
 			view->row_ptr));
@@ -23999,12 +23999,7 @@ static merbit_status mbi_bsr_take_values(merbit_plan *plan) {
 		return mbi_array_upload(plan, view->values, entries * mbi_type_size(plan->type), "blocks",
 				csr, &csr->values, &csr->owns_values);
 	}
-	if (!mbi_device_owns(context, view->values)) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-				"view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
-				"give device pointers, or MERBIT_MEMORY_HOST", view->values);
-	}
-	MBI_TRY(mbi_types_check_address(context, "view.values", plan->type, view->values));
+	MBI_TRY(mbi_types_check_there(context, 0, plan->type, view->values));
 	csr->values = mbi_device_address(view->values);
 	return MERBIT_OK;
 }
@@ -28114,12 +28109,7 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan, const mbi_new
 	mbi_devptr fresh = 0;
 	merbit_status status;
 	if (given->memory == MERBIT_MEMORY_DEVICE) {
-		if (!mbi_device_owns(context, given->values)) {
-			return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-					"`memory` says that the new values are in device memory, but %p is not an "
-					"address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory", given->values);
-		}
-		MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
+		MBI_TRY(mbi_types_check_there(context, 1, plan->type, given->values));
 	}
 	if (from == 0 && (shorter || !csr->owns_values)) {
 		MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", &fresh));
@@ -32397,7 +32387,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
 	mbi_preamble none;
 	mbi_program program;
 	merbit_status status;
-	MBI_TRY(mbi_types_check_there(context, "the values", MERBIT_F64, mbi_device_pointer(values)));
+	MBI_TRY(mbi_types_check_there(context, 0, MERBIT_F64, mbi_device_pointer(values)));
 	if (solver->single_there == 0) {
 		MBI_TRY(mbi_device_allocate(context, count * sizeof(float), "values in f32",
 				&solver->single_there));
@@ -38061,7 +38051,7 @@ MERBIT_API merbit_status merbit_preconditioner_update_values(
 			view.memory == MERBIT_MEMORY_DEVICE;
 	if (device) { MBI_TRY(mbi_device_enter(p->context)); }
 	status = values != NULL && mbi_precondition_there(p, memory)
-			? mbi_types_check_there(p->context, "the new values", p->type, values) : MERBIT_OK;
+			? mbi_types_check_there(p->context, 1, p->type, values) : MERBIT_OK;
 	status = status == MERBIT_OK ? mbi_setup_move_values(p->context, memory, &view, &own) : status;
 	status = status == MERBIT_OK ? mbi_precondition_renew(p, &view) : status;
 	mbi_setup_release_values(p->context, &view, own);

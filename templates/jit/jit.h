@@ -198,6 +198,8 @@ MBI_INTERNAL merbit_status mbi_device_copy_async(merbit_context *context, mbi_de
 MBI_INTERNAL merbit_status mbi_device_zero(merbit_context *context, mbi_devptr target,
                                            size_t bytes, void *stream);
 MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer);
+MBI_INTERNAL merbit_status mbi_device_check_owned(merbit_context *context, const char *claim,
+                                                  const void *pointer);
 /* jit/launch.c */
 MBI_INTERNAL merbit_status mbi_device_reserve_shared(merbit_context *context, void *function,
                                                      const char *name, unsigned shared_bytes);

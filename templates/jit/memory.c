@@ -194,3 +194,15 @@ MBI_INTERNAL int mbi_device_owns(merbit_context *context, const void *pointer) {
   (void)mbi_device_mark_lost(context, result);
   return result != 0 || type != 0;
 }
+
+/* Fails unless the GPU can read the pointer. `claim` begins the error message: it says which
+ * argument names GPU memory. The CUDA context must be current. */
+MBI_INTERNAL merbit_status mbi_device_check_owned(merbit_context *context, const char *claim,
+                                                  const void *pointer) {
+  return mbi_device_owns(context, pointer)
+             ? MERBIT_OK
+             : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                        "%s, but %p is not an address of the GPU; give a device pointer, or "
+                        "MERBIT_MEMORY_HOST",
+                        claim, pointer);
+}

@@ -21,12 +21,7 @@ MBI_INTERNAL merbit_status mbi_array_download(merbit_context *context, const voi
   if (source == NULL) {
     return MERBIT_OK;
   }
-  if (!mbi_device_owns(context, source)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
-                    "give device pointers, or MERBIT_MEMORY_HOST",
-                    source);
-  }
+  MBI_TRY(mbi_device_check_owned(context, MBI_VIEW_CLAIM, source));
   MBI_TRY(mbi_allocate_array(context, count, size, "a host copy of a device array", &copy));
   if (count > 0) {
     status =

@@ -19,6 +19,9 @@ struct merbit_matrix {
 
 #define MBI_TYPE_NAME 24 /* bytes */
 
+/* The claim of a view about its arrays, for mbi_device_check_owned. */
+#define MBI_VIEW_CLAIM "view.memory is MERBIT_MEMORY_DEVICE"
+
 #define MBI_BLOCK_MOST 64 /* the most rows or columns of a block */
 
 enum { MBI_BELOW, MBI_DIAGONAL, MBI_ABOVE, MBI_WRONG };

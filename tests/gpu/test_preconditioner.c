@@ -94,7 +94,7 @@ static void test_wrong_vectors(void **state) {
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "merbit_preconditioner_apply: z at ");
   assert_int_equal(merbit_preconditioner_update_values(p, a.values, MERBIT_MEMORY_DEVICE),
                    MERBIT_INVALID_ARGUMENT);
-  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "the new values should be in device memory");
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "says that the new values are in device memory");
   assert_int_equal(merbit_preconditioner_update_values(p, begin + 4, MERBIT_MEMORY_DEVICE),
                    MERBIT_INVALID_ARGUMENT);
   cpu_expect(context, MERBIT_INVALID_ARGUMENT, "does not begin at a multiple of 8 bytes");

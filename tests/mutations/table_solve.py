@@ -6,7 +6,7 @@ MUTATIONS = [
     # ---- solve/core/, limits ---------------------------------------------------------------------
     ("mbi_refine_loop", "watch.cancelled ? 0 : last", "last", "a cancelled correction seems to stagnate", "solve_core_solver"),
     ("mbi_refine_decide", "state->bb != 0 &&", "", "an x that is not finite hides that b is 0", "solve_core_solver"),
-    ("mbi_refine_round_there", 'MBI_TRY(mbi_types_check_there(context, "the values", MERBIT_F64, mbi_device_pointer(values)));', "",
+    ("mbi_refine_round_there", 'MBI_TRY(mbi_types_check_there(context, 0, MERBIT_F64, mbi_device_pointer(values)));', "",
      "host values are read as if the GPU had them", "fake_gpu_solver"),
     ("mbi_many_solve", "stop[c] == MERBIT_STOP_CANCELLED", "0", "a cancelled vector's residual is that of an earlier x",
      "solve_core_many"),

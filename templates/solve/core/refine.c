@@ -84,7 +84,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
   mbi_preamble none;
   mbi_program program;
   merbit_status status;
-  MBI_TRY(mbi_types_check_there(context, "the values", MERBIT_F64, mbi_device_pointer(values)));
+  MBI_TRY(mbi_types_check_there(context, 0, MERBIT_F64, mbi_device_pointer(values)));
   if (solver->single_there == 0) {
     MBI_TRY(mbi_device_allocate(context, count * sizeof(float), "values in f32",
                                 &solver->single_there));

@@ -296,7 +296,7 @@ MERBIT_API merbit_status merbit_preconditioner_update_values(
     MBI_TRY(mbi_device_enter(p->context));
   }
   status = values != NULL && mbi_precondition_there(p, memory)
-               ? mbi_types_check_there(p->context, "the new values", p->type, values)
+               ? mbi_types_check_there(p->context, 1, p->type, values)
                : MERBIT_OK;
   status =
       status == MERBIT_OK ? mbi_setup_move_values(p->context, memory, &view, &own) : status;

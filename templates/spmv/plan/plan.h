@@ -142,8 +142,8 @@ MBI_INTERNAL merbit_status mbi_size_check_address(merbit_context *context, const
                                                   size_t size, const void *address);
 MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, const char *what,
                                                    merbit_type type, const void *address);
-MBI_INTERNAL merbit_status mbi_types_check_there(merbit_context *context, const char *what,
-                                                 merbit_type type, const void *address);
+MBI_INTERNAL merbit_status mbi_types_check_there(merbit_context *context, int is_new,
+                                                 merbit_type type, const void *values);
 /* spmv/plan/dispatch.c */
 MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan);
 MBI_INTERNAL void mbi_method_forget(merbit_plan *plan);

@@ -153,14 +153,14 @@ MBI_INTERNAL merbit_status mbi_types_check_address(merbit_context *context, cons
   return mbi_size_check_address(context, what, mbi_type_size(type), address);
 }
 
-/* Checks that an array which should be in GPU memory is there, too. The CUDA context must be
- * current. */
-MBI_INTERNAL merbit_status mbi_types_check_there(merbit_context *context, const char *what,
-                                                 merbit_type type, const void *address) {
-  return mbi_device_owns(context, address)
-             ? mbi_types_check_address(context, what, type, address)
-             : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                        "%s should be in device memory, but %p is not an address of the GPU; "
-                        "give a device pointer, or MERBIT_MEMORY_HOST",
-                        what, address);
+/* Checks that values which should be in GPU memory are there, and their address. They are those
+ * of a view, or if `is_new` those of an update. The CUDA context must be current. */
+MBI_INTERNAL merbit_status mbi_types_check_there(merbit_context *context, int is_new,
+                                                 merbit_type type, const void *values) {
+  MBI_TRY(mbi_device_check_owned(
+      context,
+      is_new ? "`memory` says that the new values are in device memory" : MBI_VIEW_CLAIM,
+      values));
+  return mbi_types_check_address(context, is_new ? "the new values" : "view.values", type,
+                                 values);
 }

@@ -119,11 +119,8 @@ static merbit_status mbi_device_csr_borrow(merbit_plan *plan, const merbit_view 
   arrays[1] = view->col_ind;
   arrays[2] = view->values;
   for (i = 0; i < 3; i++) {
-    if (arrays[i] != NULL && !mbi_device_owns(context, arrays[i])) {
-      return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                      "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the "
-                      "GPU; give device pointers, or MERBIT_MEMORY_HOST",
-                      arrays[i]);
+    if (arrays[i] != NULL) {
+      MBI_TRY(mbi_device_check_owned(context, MBI_VIEW_CLAIM, arrays[i]));
     }
   }
   MBI_TRY(mbi_size_check_address(context, "view.row_ptr", mbi_index_bytes(view->offset_type),

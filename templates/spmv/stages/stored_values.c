@@ -164,14 +164,7 @@ static merbit_status mbi_stored_on_cuda_entered(merbit_plan *plan,
   mbi_devptr fresh = 0;
   merbit_status status;
   if (given->memory == MERBIT_MEMORY_DEVICE) {
-    if (!mbi_device_owns(context, given->values)) {
-      return mbi_fail(
-          context, MERBIT_INVALID_ARGUMENT,
-          "`memory` says that the new values are in device memory, but %p is not an "
-          "address of the GPU; use MERBIT_MEMORY_HOST for an array in host memory",
-          given->values);
-    }
-    MBI_TRY(mbi_types_check_address(context, "the new values", plan->type, given->values));
+    MBI_TRY(mbi_types_check_there(context, 1, plan->type, given->values));
   }
   if (from == 0 && (shorter || !csr->owns_values)) {
     MBI_TRY(mbi_plan_allocate(plan, bytes, "a plan's own values", &fresh));

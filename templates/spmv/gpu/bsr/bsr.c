@@ -159,13 +159,7 @@ MBI_INTERNAL merbit_status mbi_bsr_take_values(merbit_plan *plan) {
     return mbi_array_upload(plan, view->values, entries * mbi_type_size(plan->type), "blocks",
                             csr, &csr->values, &csr->owns_values);
   }
-  if (!mbi_device_owns(context, view->values)) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT,
-                    "view.memory is MERBIT_MEMORY_DEVICE, but %p is not an address of the GPU; "
-                    "give device pointers, or MERBIT_MEMORY_HOST",
-                    view->values);
-  }
-  MBI_TRY(mbi_types_check_address(context, "view.values", plan->type, view->values));
+  MBI_TRY(mbi_types_check_there(context, 0, plan->type, view->values));
   csr->values = mbi_device_address(view->values);
   return MERBIT_OK;
 }
