@@ -11784,6 +11784,11 @@ static int64_t mbi_view_values(const merbit_view *view) {
 	return view->format == MERBIT_BSR ? view->nnz * view->block_rows * view->block_cols : view->nnz;
 }
 
+static int mbi_view_values_there(const merbit_view *view, merbit_memory memory) {
+	return memory == MERBIT_MEMORY_DEVICE ||
+			(memory == MERBIT_MEMORY_DEFAULT && view->memory == MERBIT_MEMORY_DEVICE);
+}
+
 static int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {
 	return type == MERBIT_INDEX_32 ? (int64_t)((const int32_t *)array)[i]
 			: ((const int64_t *)array)[i];
@@ -28930,9 +28935,8 @@ static const merbit_view *mbi_plan_given(const merbit_plan *plan) {
 }
 
 static merbit_memory mbi_plan_place(const merbit_plan *plan, merbit_memory memory) {
-	const merbit_view *view = mbi_plan_given(plan);
-	return memory != MERBIT_MEMORY_DEFAULT ? memory
-			: view->memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE : MERBIT_MEMORY_HOST;
+	return mbi_view_values_there(mbi_plan_given(plan), memory) ? MERBIT_MEMORY_DEVICE
+			: MERBIT_MEMORY_HOST;
 }
 
 static merbit_status mbi_plan_check_values(const merbit_plan *plan, const void *values,
@@ -30844,8 +30848,7 @@ static merbit_status mbi_scale_find(merbit_solver *solver, const void *values, i
 static merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
 		merbit_memory memory, const void **scaled) {
 	merbit_context *context = solver->context;
-	const int there = memory == MERBIT_MEMORY_DEVICE ||
-			(memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
+	const int there = mbi_view_values_there(&solver->view, memory);
 	const int64_t count = mbi_view_values(&solver->view);
 	const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
 	int exponent = 0;
@@ -32401,8 +32404,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
 
 static merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
 		merbit_memory memory, const void **rounded) {
-	const int there = memory == MERBIT_MEMORY_DEVICE ||
-			(memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
+	const int there = mbi_view_values_there(&solver->view, memory);
 	merbit_status status;
 	*rounded = NULL;
 	if (values == NULL) { return MERBIT_OK; }
@@ -32787,9 +32789,7 @@ static merbit_status mbi_setup_move_values(merbit_context *context, merbit_memor
 	const int device = view->memory == MERBIT_MEMORY_DEVICE;
 	mbi_devptr there = 0;
 	*own = NULL;
-	if (memory == MERBIT_MEMORY_DEFAULT || (memory == MERBIT_MEMORY_DEVICE) == device) {
-		return MERBIT_OK;
-	}
+	if (mbi_view_values_there(view, memory) == device) { return MERBIT_OK; }
 	if (device) {
 		MBI_TRY(mbi_device_allocate(context, (uint64_t)count * size, "new values", &there));
 		*own = mbi_device_pointer(there);
@@ -38031,11 +38031,6 @@ static merbit_status mbi_precondition_check_update(const merbit_preconditioner *
 	return mbi_plan_check_memory(p->context, memory);
 }
 
-static int mbi_precondition_there(const merbit_preconditioner *p, merbit_memory memory) {
-	return memory == MERBIT_MEMORY_DEVICE ||
-			(memory == MERBIT_MEMORY_DEFAULT && p->view.memory == MERBIT_MEMORY_DEVICE);
-}
-
 MERBIT_API merbit_status merbit_preconditioner_update_values(
 		merbit_preconditioner *preconditioner, const void *values, merbit_memory memory) {
 	merbit_preconditioner *p = preconditioner;
@@ -38050,7 +38045,7 @@ MERBIT_API merbit_status merbit_preconditioner_update_values(
 	device = mbi_precondition_on_gpu(p) || memory == MERBIT_MEMORY_DEVICE ||
 			view.memory == MERBIT_MEMORY_DEVICE;
 	if (device) { MBI_TRY(mbi_device_enter(p->context)); }
-	status = values != NULL && mbi_precondition_there(p, memory)
+	status = values != NULL && mbi_view_values_there(&p->view, memory)
 			? mbi_types_check_there(p->context, 1, p->type, values) : MERBIT_OK;
 	status = status == MERBIT_OK ? mbi_setup_move_values(p->context, memory, &view, &own) : status;
 	status = status == MERBIT_OK ? mbi_precondition_renew(p, &view) : status;

@@ -152,6 +152,7 @@ MBI_INTERNAL float mbi_f32_narrow(double value);
 MBI_INTERNAL size_t mbi_index_bytes(merbit_index_type type);
 MBI_INTERNAL merbit_type mbi_view_type(const merbit_view *view);
 MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view);
+MBI_INTERNAL int mbi_view_values_there(const merbit_view *view, merbit_memory memory);
 MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i);
 MBI_INTERNAL void mbi_index_set(void *array, merbit_index_type type, int64_t i, int64_t index);
 MBI_INTERNAL void mbi_value_copy(void *to, int64_t at, const void *from, int64_t place,

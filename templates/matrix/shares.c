@@ -18,6 +18,13 @@ MBI_INTERNAL int64_t mbi_view_values(const merbit_view *view) {
                                     : view->nnz;
 }
 
+/* Returns whether values for a view are in GPU memory, if `memory` says where they are. DEFAULT
+ * means where the view's arrays are. */
+MBI_INTERNAL int mbi_view_values_there(const merbit_view *view, merbit_memory memory) {
+  return memory == MERBIT_MEMORY_DEVICE ||
+         (memory == MERBIT_MEMORY_DEFAULT && view->memory == MERBIT_MEMORY_DEVICE);
+}
+
 /* Returns an element of an index array of either width. In loops the branch is well
  * predicted. */
 MBI_INTERNAL int64_t mbi_index_at(const void *array, merbit_index_type type, int64_t i) {

@@ -319,8 +319,7 @@ MUTATIONS = [
      "PageRank believes a graph in GPU memory", "fake_gpu_pagerank"),
     ("mbi_pagerank_counts_on_gpu", "view->values == NULL && !mbi_view_is_triangle(view);", "view->values == NULL;",
      "the GPU counts the weights of one triangle", "fake_gpu_pagerank"),
-    ("mbi_plan_place",
-     "view->memory == MERBIT_MEMORY_DEVICE", "plan->given.memory == MERBIT_MEMORY_DEVICE",
+    ("mbi_plan_place", "mbi_view_values_there(mbi_plan_given(plan), memory)", "mbi_view_values_there(&plan->given, memory)",
      "new values of a triangle in GPU memory are looked for on the host", "fake_gpu_corners"),
     # ---- what outlives what ----------------------------------------------------------------------
     ("mbi_matrix_retain", "matrix->references++;", "", "plans do not count as owners of a matrix",

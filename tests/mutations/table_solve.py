@@ -13,7 +13,7 @@ MUTATIONS = [
     ("mbi_device_csr_prepare", "&& view->row_ptr != NULL", "", "offsets that are not there are checked", "fake_gpu_solver"),
     # ---- solve/precondition/, limits -------------------------------------------------------------
     ("mbi_invert_store", "!(fabs(value) <= most)", "0", "an inverse becomes infinite in f32", PRECONDITION),
-    ("merbit_preconditioner_update_values", "values != NULL && mbi_precondition_there(p, memory)", "0",
+    ("merbit_preconditioner_update_values", "values != NULL && mbi_view_values_there(&p->view, memory)", "0",
      "new host values are read as if the GPU had them", "fake_gpu_preconditioner"),
     # ---- solve/amg/ ------------------------------------------------------------------------------
     ("mbi_cycle_weights", "(k + 0.5) / degree)) : 1;", "(k + 0.5) / degree)) : 0;",
@@ -335,7 +335,7 @@ MUTATIONS = [
      "recording takes a stream from a driver that makes none", "fake_path"),
     ("mbi_refine_holds", "return norm - norm == 0 ?", "return norm >= 0 ?",
      "values that f32 does not hold are infinite there", "fake_gpu_solver"),
-    ("mbi_refine_round", "(memory == MERBIT_MEMORY_DEFAULT &&", "(0 &&", "new values lie where nobody looks",
+    ("mbi_view_values_there", "(memory == MERBIT_MEMORY_DEFAULT &&", "(0 &&", "new values lie where nobody looks",
      "fake_gpu_solver"),
     ("mbi_refine_correct", "solver->history[first + k] *= ratio;", "", "the history of corrections begins anew at 1",
      "solve_core_solver"),

@@ -100,9 +100,7 @@ static merbit_status mbi_refine_round_there(merbit_solver *solver, mbi_devptr va
  * *rounded points to the solver's own array in the same memory, and is NULL for a pattern. */
 MBI_INTERNAL merbit_status mbi_refine_round(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **rounded) {
-  const int there =
-      memory == MERBIT_MEMORY_DEVICE ||
-      (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
+  const int there = mbi_view_values_there(&solver->view, memory);
   merbit_status status;
   *rounded = NULL;
   if (values == NULL) {

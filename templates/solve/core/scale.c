@@ -162,9 +162,7 @@ static merbit_status mbi_scale_find(merbit_solver *solver, const void *values, i
 MBI_INTERNAL merbit_status mbi_scale_values(merbit_solver *solver, const void *values,
                                             merbit_memory memory, const void **scaled) {
   merbit_context *context = solver->context;
-  const int there =
-      memory == MERBIT_MEMORY_DEVICE ||
-      (memory == MERBIT_MEMORY_DEFAULT && solver->view.memory == MERBIT_MEMORY_DEVICE);
+  const int there = mbi_view_values_there(&solver->view, memory);
   const int64_t count = mbi_view_values(&solver->view);
   const size_t size = mbi_type_size(solver->type), bytes = (size_t)count * size;
   int exponent = 0;

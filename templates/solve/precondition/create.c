@@ -271,12 +271,6 @@ static merbit_status mbi_precondition_check_update(const merbit_preconditioner *
   return mbi_plan_check_memory(p->context, memory);
 }
 
-/* Returns whether `memory` says that new values are in GPU memory. */
-static int mbi_precondition_there(const merbit_preconditioner *p, merbit_memory memory) {
-  return memory == MERBIT_MEMORY_DEVICE ||
-         (memory == MERBIT_MEMORY_DEFAULT && p->view.memory == MERBIT_MEMORY_DEVICE);
-}
-
 MERBIT_API merbit_status merbit_preconditioner_update_values(
     merbit_preconditioner *preconditioner, const void *values, merbit_memory memory) {
   merbit_preconditioner *p = preconditioner;
@@ -295,7 +289,7 @@ MERBIT_API merbit_status merbit_preconditioner_update_values(
   if (device) {
     MBI_TRY(mbi_device_enter(p->context));
   }
-  status = values != NULL && mbi_precondition_there(p, memory)
+  status = values != NULL && mbi_view_values_there(&p->view, memory)
                ? mbi_types_check_there(p->context, 1, p->type, values)
                : MERBIT_OK;
   status =

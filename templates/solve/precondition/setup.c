@@ -53,7 +53,7 @@ MBI_INTERNAL merbit_status mbi_setup_move_values(merbit_context *context, merbit
   const int device = view->memory == MERBIT_MEMORY_DEVICE;
   mbi_devptr there = 0;
   *own = NULL;
-  if (memory == MERBIT_MEMORY_DEFAULT || (memory == MERBIT_MEMORY_DEVICE) == device) {
+  if (mbi_view_values_there(view, memory) == device) {
     return MERBIT_OK;
   }
   if (device) {

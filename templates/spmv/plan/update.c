@@ -21,10 +21,8 @@ static const merbit_view *mbi_plan_given(const merbit_plan *plan) {
 
 /* Returns where new values are, HOST or DEVICE, if `memory` is what the user says. */
 static merbit_memory mbi_plan_place(const merbit_plan *plan, merbit_memory memory) {
-  const merbit_view *view = mbi_plan_given(plan);
-  return memory != MERBIT_MEMORY_DEFAULT        ? memory
-         : view->memory == MERBIT_MEMORY_DEVICE ? MERBIT_MEMORY_DEVICE
-                                                : MERBIT_MEMORY_HOST;
+  return mbi_view_values_there(mbi_plan_given(plan), memory) ? MERBIT_MEMORY_DEVICE
+                                                             : MERBIT_MEMORY_HOST;
 }
 
 MBI_INTERNAL merbit_status mbi_plan_check_values(const merbit_plan *plan, const void *values,
