@@ -4,6 +4,7 @@
 #define FAKE_H
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #ifdef __cplusplus
@@ -110,6 +111,20 @@ static inline int fake_answer(fake_calls *calls, const char *function) {
     strncpy(calls->first, function, sizeof calls->first - 1);
   }
   return calls->code;
+}
+
+/* Returns whether the driver still holds something, and then writes what to `text`. Nothing can
+ * be released on a device that is dead or cannot be entered: there the answer is 0. */
+static inline int fake_left(const fake_cuda *d, char text[200]) {
+  if (d->dead != 0 || d->refused_pushes != 0) {
+    return 0;
+  }
+  (void)snprintf(text, 200,
+                 "the driver is left with %ld blocks, %ld modules, %ld streams, %ld graphs, "
+                 "%ld retained, depth %ld",
+                 d->blocks, d->modules, d->streams, d->graphs, d->retained, d->depth);
+  return d->blocks != 0 || d->modules != 0 || d->streams != 0 || d->graphs != 0 ||
+         d->retained != 0 || d->depth != 0;
 }
 
 #ifdef __cplusplus

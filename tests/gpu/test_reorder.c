@@ -95,6 +95,8 @@ typedef struct graph_calls {
   int (*end)(void *stream, void **graph);
   int (*instantiate)(void **executable, void *graph, unsigned long long flags);
   int (*launch)(void *executable, void *stream);
+  int (*destroy)(void *graph);
+  int (*exec_destroy)(void *executable);
 } graph_calls;
 
 static void find(const char *name, void *call) {
@@ -115,6 +117,8 @@ static void captured(void **state) {
   find("cuStreamEndCapture", &calls.end);
   find("cuGraphInstantiateWithFlags", &calls.instantiate);
   find("cuGraphLaunch", &calls.launch);
+  find("cuGraphDestroy", &calls.destroy);
+  find("cuGraphExecDestroy", &calls.exec_destroy);
   for (reordering = 0; reordering < 3; reordering++) {
     double x[4] = {1, 2, 3, 4}, px[4], back[4];
     int64_t order[4];
@@ -153,6 +157,8 @@ static void captured(void **state) {
         assert_true(px[i] == x[order[i]]);
       }
     }
+    assert_int_equal(calls.exec_destroy(executable), 0);
+    assert_int_equal(calls.destroy(graph), 0);
     assert_int_equal(calls.stream_destroy(stream), 0);
     mbi_device_leave(gpu);
     for (i = 0; i < 3; i++) {

@@ -50,6 +50,8 @@ typedef struct graph_calls {
   int (*end)(void *stream, void **graph);
   int (*instantiate)(void **executable, void *graph, unsigned long long flags);
   int (*launch)(void *executable, void *stream);
+  int (*destroy)(void *graph);
+  int (*exec_destroy)(void *executable);
 } graph_calls;
 
 static void check_capture(const graph_calls *calls, merbit_method method) {
@@ -75,6 +77,8 @@ static void check_capture(const graph_calls *calls, merbit_method method) {
     assert_int_equal(mbi_device_synchronize(gpu, stream), MERBIT_OK);
     assert_int_equal(fixture_rows_wrong(&f), 0);
   }
+  assert_int_equal(calls->exec_destroy(executable), 0);
+  assert_int_equal(calls->destroy(graph), 0);
   assert_int_equal(calls->stream_destroy(stream), 0);
   mbi_device_leave(gpu);
   fixture_free(&f);
@@ -94,7 +98,9 @@ static void products_can_be_captured(void **state) {
       mbi_library_function(library, "cuStreamEndCapture", &calls.end, sizeof(void *)) &&
       mbi_library_function(library, "cuGraphInstantiateWithFlags", &calls.instantiate,
                            sizeof(void *)) &&
-      mbi_library_function(library, "cuGraphLaunch", &calls.launch, sizeof(void *)));
+      mbi_library_function(library, "cuGraphLaunch", &calls.launch, sizeof(void *)) &&
+      mbi_library_function(library, "cuGraphDestroy", &calls.destroy, sizeof(void *)) &&
+      mbi_library_function(library, "cuGraphExecDestroy", &calls.exec_destroy, sizeof(void *)));
   for (k = gpu_first_of(apart); k < gpu_method_count(); k += apart) {
     check_capture(&calls, gpu_method(k));
   }

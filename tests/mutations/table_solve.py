@@ -12,6 +12,8 @@ MUTATIONS = [
      "solve_core_many"),
     ("mbi_device_csr_prepare", "&& view->row_ptr != NULL", "", "offsets that are not there are checked", "fake_gpu_solver"),
     # ---- solve/precondition/, limits -------------------------------------------------------------
+    ("mbi_solver_setup", "solver->gpu.setup.rows != NULL ?", "solver->gpu.setup.grid > 0 ?",
+     "the setup of a matrix without rows begins twice, and its first stream leaks", "fake_gpu_solver"),
     ("mbi_invert_store", "!(fabs(value) <= most)", "0", "an inverse becomes infinite in f32", PRECONDITION),
     ("merbit_preconditioner_update_values", "values != NULL && mbi_view_values_there(&p->view, memory)", "0",
      "new host values are read as if the GPU had them", "fake_gpu_preconditioner"),

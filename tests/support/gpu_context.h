@@ -2,6 +2,9 @@
  * the reason printed. Include merbit.h or its internal declarations first. */
 #ifndef TEST_SUPPORT_GPU_CONTEXT_H
 #define TEST_SUPPORT_GPU_CONTEXT_H
+#include <dlfcn.h>
+
+#include "fake/fake.h"
 #include "support/matrices.h"
 
 #define TEST_SKIPPED 77
@@ -38,10 +41,28 @@ TEST_UNUSED static int gpu_first(void) {
   return gpu_first_of(gpu_stride());
 }
 
+/* Returns the state of the fake driver, or NULL on a real GPU. Keeps the library open, so that
+ * the state outlives contexts. */
+TEST_UNUSED static const fake_cuda *gpu_fake(void) {
+  static void *library;
+  void *symbol;
+  fake_cuda_getter get;
+  if (library == NULL) {
+    library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  }
+  symbol = library != NULL ? dlsym(library, "fake_cuda_state") : NULL;
+  if (symbol == NULL) {
+    return NULL;
+  }
+  memcpy(&get, &symbol, sizeof get);
+  return get();
+}
+
 TEST_UNUSED static merbit_context *gpu_context(void) {
   merbit_context_desc desc;
   merbit_context *context;
   merbit_error error;
+  (void)gpu_fake();
   memset(&desc, 0, sizeof desc);
   desc.side = MERBIT_SIDE_CUDA;
   desc.cache_dir = gpu_cache();
@@ -59,12 +80,18 @@ TEST_UNUSED static merbit_context *gpu_context(void) {
   return context;
 }
 
-/* Removes the cache's files and its directory; a program's last action. */
+/* Removes the cache's files and its directory; a program's last action, without contexts. Ends
+ * the program if the fake driver still holds something. */
 TEST_UNUSED static void gpu_clean(void) {
-  char command[128];
+  const fake_cuda *fake = gpu_fake();
+  char command[128], left[200];
   (void)snprintf(command, sizeof command, "rm -rf '%s'", gpu_cache());
   if (system(command) != 0) {
     (void)fprintf(stderr, "could not run %s\n", command);
+  }
+  if (fake != NULL && fake_left(fake, left)) {
+    (void)fprintf(stderr, "%s\n", left);
+    exit(1);
   }
 }
 

@@ -100,17 +100,12 @@ static void sweep_close(merbit_context *context) {
   }
   if (sweep.driver != NULL) {
     const fake_cuda *d = sweep.driver;
+    char left[200];
     if (d->faults != 0) {
       sweep_fail("%ld faults; the first: %s", d->faults, d->fault);
     }
-    if (d->dead != 0 || d->refused_pushes != 0) {
-      return; /* nothing can be released */
-    }
-    if (d->blocks != 0 || d->modules != 0 || d->streams != 0 || d->graphs != 0 ||
-        d->retained != 0 || d->depth != 0) {
-      sweep_fail("the driver is left with %ld blocks, %ld modules, %ld streams, %ld graphs, "
-                 "%ld retained, depth %ld",
-                 d->blocks, d->modules, d->streams, d->graphs, d->retained, d->depth);
+    if (fake_left(d, left)) {
+      sweep_fail("%s", left);
     }
   }
 }
