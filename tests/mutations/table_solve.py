@@ -11,6 +11,8 @@ MUTATIONS = [
     ("mbi_many_solve", "stop[c] == MERBIT_STOP_CANCELLED", "0", "a cancelled vector's residual is that of an earlier x",
      "solve_core_many"),
     ("mbi_device_csr_prepare", "&& view->row_ptr != NULL", "", "offsets that are not there are checked", "fake_gpu_solver"),
+    ("mbi_solve_upload", "MBI_TRY(mbi_device_synchronize(solver->context, solver->gpu.stream));", "",
+     "x overwrites b before the caller's stream has reordered it", "fake_gpu_solver"),
     # ---- solve/precondition/, limits -------------------------------------------------------------
     ("mbi_solver_setup", "solver->gpu.setup.rows != NULL ?", "solver->gpu.setup.grid > 0 ?",
      "the setup of a matrix without rows begins twice, and its first stream leaks", "fake_gpu_solver"),
