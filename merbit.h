@@ -30764,19 +30764,23 @@ static double mbi_scale_numbers(merbit_type type, const void *from, int64_t coun
 	return lost;
 }
 
+static merbit_status mbi_scale_fetch(merbit_solver *solver, int slot, void **copy) {
+	merbit_status status;
+	MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
+			"a scaled vector", copy));
+	status = mbi_solve_download(solver, *copy, solver->v.at[slot], mbi_solve_bytes(solver));
+	if (status != MERBIT_OK) { mbi_release(solver->context, *copy); }
+	return status;
+}
+
 static merbit_status mbi_scale_slot(merbit_solver *solver, int slot, int exponent, double *lost) {
-	const size_t bytes = mbi_solve_bytes(solver);
 	void *copy = NULL;
 	merbit_status status;
 	*lost = 0;
 	if (exponent == 0) { return MERBIT_OK; }
-	MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
-			"a scaled vector", &copy));
-	status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
-	if (status == MERBIT_OK) {
-		*lost = mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
-		status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);
-	}
+	MBI_TRY(mbi_scale_fetch(solver, slot, &copy));
+	*lost = mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
+	status = mbi_solve_upload(solver, solver->v.at[slot], copy, mbi_solve_bytes(solver));
 	mbi_release(solver->context, copy);
 	return status;
 }
@@ -30784,6 +30788,32 @@ static merbit_status mbi_scale_slot(merbit_solver *solver, int slot, int exponen
 static merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
 	double lost;
 	return mbi_scale_slot(solver, slot, exponent, &lost);
+}
+
+static int mbi_scale_of_factor(const merbit_solver *solver, double most) {
+	const int top = solver->type == MERBIT_F32 ? FLT_MAX_EXP : DBL_MAX_EXP;
+	int reach;
+	if (most == 0 || solver->norm == 0) { return 0; }
+	reach = top - 3 - ilogb(solver->norm) - ilogb(most);
+	if (solver->scale > 0) { return reach < 0 ? reach : 0; }
+	return reach < 0 ? 0 : reach < -solver->scale ? reach : -solver->scale;
+}
+
+static merbit_status mbi_scale_factor(merbit_solver *solver, int slot, int *exponent) {
+	void *copy = NULL;
+	double most = 0;
+	int64_t k;
+	*exponent = 0;
+	if (solver->scale == 0) { return MERBIT_OK; }
+	MBI_TRY(mbi_scale_fetch(solver, slot, &copy));
+	for (k = 0; k < solver->n; k++) {
+		const double size = fabs(solver->type == MERBIT_F32 ? (double)((const float *)copy)[k]
+				: ((const double *)copy)[k]);
+		most = size > most && size <= DBL_MAX ? size : most;
+	}
+	mbi_release(solver->context, copy);
+	*exponent = mbi_scale_of_factor(solver, most);
+	return mbi_scale_vector(solver, slot, *exponent);
 }
 
 static int mbi_scale_of_x(const merbit_solver *solver) {
@@ -38312,12 +38342,14 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 }
 
 static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
+	int exponent;
 	MBI_TRY(mbi_solver_check_vectors(solver, "merbit_solver_multiply", x, y, "xy"));
 	if (solver->n == 0) { return MERBIT_OK; }
 	MBI_TRY(mbi_solver_join(solver));
 	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+	MBI_TRY(mbi_scale_factor(solver, MBI_AT_X, &exponent));
 	MBI_TRY(mbi_solve_product(solver, MBI_AT_X, MBI_AT_B));
-	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, -solver->scale));
+	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, -solver->scale - exponent));
 	return mbi_solve_copy_out(solver, MBI_AT_B, y);
 }
 

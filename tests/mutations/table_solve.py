@@ -11,6 +11,13 @@ MUTATIONS = [
     ("mbi_many_solve", "stop[c] == MERBIT_STOP_CANCELLED", "0", "a cancelled vector's residual is that of an earlier x",
      "solve_core_many"),
     ("mbi_device_csr_prepare", "&& view->row_ptr != NULL", "", "offsets that are not there are checked", "fake_gpu_solver"),
+    ("mbi_scale_factor", "*exponent = mbi_scale_of_factor(solver, most);", "*exponent = 0;",
+     "the product of a scaled A with a large x overflows", "solve_core_solver"),
+    ("mbi_scale_of_factor", "return reach < 0 ? reach : 0;", "return 0;",
+     "the product of an A that was tiny with a large x overflows", "solve_core_solver"),
+    ("mbi_scale_of_factor", "reach < -solver->scale ? reach : -solver->scale;", "0;",
+     "the product of an A that was large with a tiny x loses bits", "solve_core_solver"),
+    ("mbi_solver_product", "-solver->scale - exponent", "-solver->scale", "the scaling of x stays in y", "solve_core_solver"),
     ("mbi_solve_upload", "MBI_TRY(mbi_device_synchronize(solver->context, solver->gpu.stream));", "",
      "x overwrites b before the caller's stream has reordered it", "fake_gpu_solver"),
     # ---- solve/precondition/, limits -------------------------------------------------------------
@@ -85,7 +92,7 @@ MUTATIONS = [
      "solve_amg"),
     ("mbi_amg_nonsymmetric", "fabs(value - other)", "fabs(value)", "symmetric matrices count as nonsymmetric", "solve_amg"),
     # ---- solve/ ----------------------------------------------------------------------------------
-    ("mbi_solver_product", "mbi_scale_vector(solver, MBI_AT_B, -solver->scale)",
+    ("mbi_solver_product", "mbi_scale_vector(solver, MBI_AT_B, -solver->scale - exponent)",
      "mbi_scale_vector(solver, MBI_AT_B, 0)", "products are those of the scaled matrix", "solve_core_solver"),
     ("mbi_solve_download", "if (solver->desc.stream != NULL) {", "if (0) {",
      "results are copied before the caller's stream has them", "fake_gpu_solver"),

@@ -47,24 +47,31 @@ static double mbi_scale_numbers(merbit_type type, const void *from, int64_t coun
   return lost;
 }
 
+/* Copies the solver's vector at `slot` to new host memory. The caller releases *copy. */
+static merbit_status mbi_scale_fetch(merbit_solver *solver, int slot, void **copy) {
+  merbit_status status;
+  MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
+                             "a scaled vector", copy));
+  status = mbi_solve_download(solver, *copy, solver->v.at[slot], mbi_solve_bytes(solver));
+  if (status != MERBIT_OK) {
+    mbi_release(solver->context, *copy);
+  }
+  return status;
+}
+
 /* Multiplies the solver's vector at `slot` by 2^exponent, on its side, and sets *lost as
  * mbi_scale_numbers returns it. */
 static merbit_status mbi_scale_slot(merbit_solver *solver, int slot, int exponent,
                                     double *lost) {
-  const size_t bytes = mbi_solve_bytes(solver);
   void *copy = NULL;
   merbit_status status;
   *lost = 0;
   if (exponent == 0) {
     return MERBIT_OK;
   }
-  MBI_TRY(mbi_allocate_array(solver->context, solver->n, mbi_type_size(solver->type),
-                             "a scaled vector", &copy));
-  status = mbi_solve_download(solver, copy, solver->v.at[slot], bytes);
-  if (status == MERBIT_OK) {
-    *lost = mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
-    status = mbi_solve_upload(solver, solver->v.at[slot], copy, bytes);
-  }
+  MBI_TRY(mbi_scale_fetch(solver, slot, &copy));
+  *lost = mbi_scale_numbers(solver->type, copy, solver->n, exponent, copy);
+  status = mbi_solve_upload(solver, solver->v.at[slot], copy, mbi_solve_bytes(solver));
   mbi_release(solver->context, copy);
   return status;
 }
@@ -73,6 +80,42 @@ static merbit_status mbi_scale_slot(merbit_solver *solver, int slot, int exponen
 MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent) {
   double lost;
   return mbi_scale_slot(solver, slot, exponent, &lost);
+}
+
+/* Returns the exponent e for which products of the scaled A and 2^e x neither overflow nor lose
+ * bits unless A x does. `most` is the largest finite magnitude in x. */
+static int mbi_scale_of_factor(const merbit_solver *solver, double most) {
+  const int top = solver->type == MERBIT_F32 ? FLT_MAX_EXP : DBL_MAX_EXP;
+  int reach; /* the largest e without overflow */
+  if (most == 0 || solver->norm == 0) {
+    return 0;
+  }
+  reach = top - 3 - ilogb(solver->norm) - ilogb(most);
+  if (solver->scale > 0) {
+    return reach < 0 ? reach : 0;
+  }
+  return reach < 0 ? 0 : reach < -solver->scale ? reach : -solver->scale;
+}
+
+/* Multiplies the vector at `slot`, which will be multiplied by A, by 2^exponent if A is scaled.
+ * The product is then 2^(scale + exponent) times that of the caller's A. */
+MBI_INTERNAL merbit_status mbi_scale_factor(merbit_solver *solver, int slot, int *exponent) {
+  void *copy = NULL;
+  double most = 0;
+  int64_t k;
+  *exponent = 0;
+  if (solver->scale == 0) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_scale_fetch(solver, slot, &copy));
+  for (k = 0; k < solver->n; k++) {
+    const double size = fabs(solver->type == MERBIT_F32 ? (double)((const float *)copy)[k]
+                                                        : ((const double *)copy)[k]);
+    most = size > most && size <= DBL_MAX ? size : most;
+  }
+  mbi_release(solver->context, copy);
+  *exponent = mbi_scale_of_factor(solver, most);
+  return mbi_scale_vector(solver, slot, *exponent);
 }
 
 /* Returns the exponent e for which 2^e times the solver's x is the caller's x. */

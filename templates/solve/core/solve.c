@@ -217,14 +217,16 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 
 /* Multiplies by the solver's matrix, without its scaling. The CUDA context must be current. */
 static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
+  int exponent;
   MBI_TRY(mbi_solver_check_vectors(solver, "merbit_solver_multiply", x, y, "xy"));
   if (solver->n == 0) {
     return MERBIT_OK;
   }
   MBI_TRY(mbi_solver_join(solver));
   MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
+  MBI_TRY(mbi_scale_factor(solver, MBI_AT_X, &exponent));
   MBI_TRY(mbi_solve_product(solver, MBI_AT_X, MBI_AT_B));
-  MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, -solver->scale));
+  MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, -solver->scale - exponent));
   return mbi_solve_copy_out(solver, MBI_AT_B, y);
 }
 

@@ -205,6 +205,7 @@ MBI_INTERNAL void mbi_solve_release_memory(merbit_solver *solver);
 /* solve/core/scale.c */
 MBI_INTERNAL int mbi_scale_rhs_needed(const merbit_solver *solver, const mbi_solve_state *seen);
 MBI_INTERNAL merbit_status mbi_scale_vector(merbit_solver *solver, int slot, int exponent);
+MBI_INTERNAL merbit_status mbi_scale_factor(merbit_solver *solver, int slot, int *exponent);
 MBI_INTERNAL int mbi_scale_of_x(const merbit_solver *solver);
 MBI_INTERNAL merbit_status mbi_scale_x_back(merbit_solver *solver, double *lost);
 MBI_INTERNAL int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made);

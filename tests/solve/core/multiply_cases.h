@@ -81,6 +81,36 @@ static void test_multiply(void **state) {
   linear_free(&l);
 }
 
+/* y has a normal size, although the scaled values times x would overflow, or be subnormal and
+ * lose bits. Some of x is far from the rest. */
+static void test_multiply_far(void **state) {
+  linear l = linear_grid(9, 0, 3, 0);
+  const merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 1e-5);
+  int single, sign, k;
+  (void)state;
+  for (single = 0; single <= 1; single++) {
+    for (sign = -1; sign <= 1; sign += 2) {
+      merbit_solver *solver;
+      double y[FAR_MOST];
+      far_system f;
+      far_make(&l, single, sign * (single ? 118 : 1010), 0, &f);
+      for (k = 0; k < l.n; k++) {
+        const int large = single ? 127 : 1023, tiny = single ? -140 : -1060;
+        f.x[k] = ldexp(1 + k % 7 / 7.0, k >= 50 ? -sign * 60 : sign < 0 ? large : tiny);
+        f.single_x[k] = (float)(single ? f.x[k] : 0);
+        f.x[k] = single ? (double)f.single_x[k] : f.x[k];
+      }
+      assert_int_equal(merbit_solver_create(context, &f.view, &desc, &solver), MERBIT_OK);
+      assert_int_equal(
+          merbit_solver_multiply(solver, single ? (const void *)f.single_x : f.x, y),
+          MERBIT_OK);
+      expect_multiplied(&l, &f, y);
+      merbit_solver_destroy(solver);
+    }
+  }
+  linear_free(&l);
+}
+
 static void test_multiply_refusals(void **state) {
   linear l = linear_grid(5, 0, 1, 0);
   const merbit_view view = linear_view(&l), empty = merbit_csr(0, 0, 0, l.row_ptr, NULL, NULL);
