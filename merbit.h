@@ -1585,7 +1585,8 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
  * the length of one row or vector. Elements in the gaps are neither read nor written, but from its
  * first element to its last, gaps included, X must not overlap Y. All other arguments are those of
  * merbit_spmv. A plan of one vector needs its elements adjacent: row-major with ldx or ldy other
- * than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, are copied to row-major scratch
+ * than 1 gives MERBIT_NOT_SUPPORTED. Row-major X in GPU memory gives MERBIT_TOO_LARGE if its rows
+ * are 2^32 bytes or more apart. Column-major X, and on CUDA Y, are copied to row-major scratch
  * in the workspace. merbit_plan_reorder moves one vector per call. */
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,
@@ -3774,7 +3775,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "e8471ea3a56e0532aafc51c4a05cbadfc558d30ee0fd835a7e33d26a50bee5e4"
+#define MBI_KERNEL_HASH "431d66cd09a2376ede6a22582270cabe40b255980a6a6d6ed183d4fc61c90180"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9320,7 +9321,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#if !MBK_PATTERN\nvalue[u].at[j] = k < count ? mbk_load(a.values + from + k) : (MBK_VALUE)0;\n"
 "#endif\n}\n}\n#pragma unroll\nfor (mbk_u32 u = 0; u < MBK_FILL; u++) {\n"
 "const mbk_u32 k = at + u * MBK_PACK;\n"
-"const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;\nif (k >= count) {\n"
+"const mbk_u64 slot = ((mbk_u64)(k / MBK_PACK) * 32 + mbk_lane()) * MBK_PACK;\nif (k >= count) {\n"
 "break;\n}\nmbk_sliced_put(columns, slot, column[u], list);\n#if !MBK_PATTERN\n"
 "mbk_store_pack(sliced_values + slot, value[u]);\n#endif\n}\n}\n}\n"}},
 {"spmv/gpu/sliced/sliced.cu", {
@@ -9413,8 +9414,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 ": MBK_ADD(MBK_MUL(alpha, sum), MBK_MUL(beta, old))))\n#endif\n\n#ifndef MBK_STOPS\n"
 "#define MBK_STOPS 0\n#endif\n\n\n\n\n\n\n#define MBK_STOP_HERE\n#if MBK_STOPS\n"
 "#undef MBK_STOP_HERE\n#define MBK_STOP_HERE \\\n"
-"if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) { \\\nreturn; \\\n}\n"
-"#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
+"if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) { \\\nmbk_await(); \\\n"
+"return; \\\n}\n#define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none\n"
 "#define MBK_SCALAR_ARGUMENTS stop, none\n#define MBK_SCALARS_OF(a) \\\n"
 "const mbk_i32 *const stop = mbk_scalar_as<const mbk_i32 *>((a).alpha); \\\n"
 "const MBK_SCALAR none = MBK_ABSENT; \\\n(void)stop, (void)none\n"
@@ -23058,7 +23059,7 @@ static merbit_status mbi_diagonals_size(merbit_plan *plan) {
 				"plan_desc.tuning: unroll is %d and plan_desc.block_threads %d; use 1, 2, 4 or 8, and "
 				"a multiple of 32 up to 1024", d->unroll, d->threads);
 	}
-	if (plan->device.rows > (uint64_t)INT32_MAX || plan->device.nnz > (uint64_t)UINT32_MAX) {
+	if (plan->device.rows > (uint64_t)INT32_MAX || plan->device.nnz > (uint64_t)UINT32_MAX - 32) {
 		return mbi_fail(plan->context, MERBIT_TOO_LARGE, "%" PRIu64 " rows with %" PRIu64
 				" nonzeros are too many for MERBIT_METHOD_DIAGONALS; use another " "plan_desc.method",
 				plan->device.rows, plan->device.nnz);
@@ -29219,59 +29220,60 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
 }
 
 static merbit_status mbi_spmv_in_place(merbit_plan *plan, merbit_workspace *workspace,
-		const void *alpha, const void *x, const void *beta, void *y, void *stream) {
+		const void *alpha, const void *x, const void *beta, void *y, void *stream, const char *call) {
 	if (plan->csr.cols > 0) {
-		MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "merbit_spmv", "x"));
+		MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, call, "x"));
 	}
 	if (plan->csr.rows > 0) {
-		MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "merbit_spmv", "y"));
+		MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, call, "y"));
 	}
 	return mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
 			beta, mbi_device_address(y), stream);
 }
 
 static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspace,
-		const void *alpha, const void *x, const void *beta, void *y, int reads_y, void *stream) {
+		const void *alpha, const void *x, const void *beta, void *y,
+		int reads_y, void *stream, const char *call) {
 	merbit_status status;
 	MBI_TRY(mbi_device_enter(plan->context));
 	status = plan->desc.vector_memory == MERBIT_MEMORY_HOST
 			? mbi_spmv_staged(plan, workspace, alpha, x, beta, y, reads_y, stream)
-			: mbi_spmv_in_place(plan, workspace, alpha, x, beta, y, stream);
+			: mbi_spmv_in_place(plan, workspace, alpha, x, beta, y, stream, call);
 	mbi_device_leave(plan->context);
 	return status;
 }
 
 static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
-		const void *alpha, const void *x, const void *beta, void *y, void *stream) {
+		const void *alpha, const void *x, const void *beta, void *y, void *stream, const char *call) {
 	const mbi_scalar a = mbi_semiring_scalar(plan, alpha), b = mbi_semiring_scalar(plan, beta);
 	if (plan->side == MERBIT_SIDE_CPU) {
 		plan->cpu->multiply(plan, workspace->carries, &a, x, &b, y);
 		return MERBIT_OK;
 	}
-	return mbi_spmv_cuda(plan, workspace, &a, x, &b, y, mbi_semiring_adds(plan, &b), stream);
+	return mbi_spmv_cuda(plan, workspace, &a, x, &b, y, mbi_semiring_adds(plan, &b), stream, call);
 }
 
-MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
-		const void *alpha, const void *x, const void *beta, void *y, void *stream) {
+static merbit_status mbi_spmv(merbit_plan *plan, merbit_workspace *workspace,
+		const void *alpha, const void *x, const void *beta, void *y, void *stream, const char *call) {
 	static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
 	static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
 	merbit_type type;
 	int single;
 	if (plan == NULL) { return MERBIT_INVALID_ARGUMENT; }
 	if (workspace == NULL) { workspace = plan->workspace; }
-	MBI_TRY(mbi_spmv_check(plan, workspace, x, y, "merbit_spmv"));
+	MBI_TRY(mbi_spmv_check(plan, workspace, x, y, call));
 	if (mbi_plan_has_epilogue(plan)) {
 		return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-				"merbit_spmv: the plan has an epilogue; use merbit_spmv_epilogue");
+				"%s: the plan has an epilogue; use merbit_spmv_epilogue", call);
 	}
 	type = mbi_plan_accumulator(plan);
 	if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
 		MBI_TRY(mbi_types_check_address(plan->context, "alpha", type, alpha));
 		MBI_TRY(mbi_types_check_address(plan->context, "beta", type, beta));
-		return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
+		return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream, call);
 	}
 	if (mbi_plan_has_semiring(plan)) {
-		return mbi_spmv_semiring(plan, workspace, alpha, x, beta, y, stream);
+		return mbi_spmv_semiring(plan, workspace, alpha, x, beta, y, stream, call);
 	}
 	single = type == MERBIT_F32 || type == MERBIT_C64;
 	alpha = alpha != NULL ? alpha : single ? (const void *)one_f32 : (const void *)one_f64;
@@ -29280,7 +29282,13 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
 		mbi_spmv_cpu(plan, workspace, alpha, x, beta, y);
 		return MERBIT_OK;
 	}
-	return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta), stream);
+	return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta), stream,
+			call);
+}
+
+MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
+		const void *alpha, const void *x, const void *beta, void *y, void *stream) {
+	return mbi_spmv(plan, workspace, alpha, x, beta, y, stream, "merbit_spmv");
 }
 
 MBI_CONTROL_BEGIN
@@ -29527,11 +29535,22 @@ static merbit_status mbi_many_check_leading(const merbit_plan *plan, const char 
 				"merbit_spmm: %s is %" PRId64 "; %s-major it is at least %" PRId64, name,
 				layout->leading, by_rows ? "row" : "column", layout->length);
 	}
-	if (layout->leading > INT64_MAX / size / 2 / times ||
-			(by_rows && plan->side == MERBIT_SIDE_CUDA &&
-			(uint64_t)layout->leading > UINT32_MAX / (uint64_t)size)) {
+	if (layout->leading > INT64_MAX / size / 2 / times) {
 		return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-				"merbit_spmm: %s is %" PRId64 ", which is too large", name, layout->leading);
+				"merbit_spmm: %s is %" PRId64 "; that many rows or vectors take more than " "2^63 bytes",
+				name, layout->leading);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_many_check_step(const merbit_plan *plan, const mbi_many_layout *x) {
+	const uint64_t most = UINT32_MAX / mbi_type_size(plan->type);
+	if (plan->side == MERBIT_SIDE_CUDA && mbi_plan_vectors(plan) > 1 &&
+			plan->desc.vector_memory != MERBIT_MEMORY_HOST &&
+			plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR && (uint64_t)x->leading > most) {
+		return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+				"merbit_spmm: ldx is %" PRId64 "; row-major vectors in GPU memory have at "
+				"most %" PRIu64 " elements between rows", x->leading, most);
 	}
 	return MERBIT_OK;
 }
@@ -29548,6 +29567,7 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
 	}
 	MBI_TRY(mbi_many_check_leading(plan, "ldx", x_layout));
 	MBI_TRY(mbi_many_check_leading(plan, "ldy", y_layout));
+	MBI_TRY(mbi_many_check_step(plan, x_layout));
 	if ((x == NULL && plan->csr.cols > 0) || (y == NULL && plan->csr.rows > 0)) {
 		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_spmm: `%s` is NULL",
 				x == NULL && plan->csr.cols > 0 ? "x" : "y");
@@ -29669,7 +29689,7 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
 				"; a row-major plan for one vector takes 1, contiguous elements: copy the "
 				"vector, or make a plan with plan_desc.vectors for all columns", ldx, ldy);
 	}
-	return merbit_spmv(plan, workspace, alpha, x, beta, y, stream);
+	return mbi_spmv(plan, workspace, alpha, x, beta, y, stream, "merbit_spmm");
 }
 
 MBI_CONTROL_END

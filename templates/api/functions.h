@@ -286,7 +286,8 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
  * the length of one row or vector. Elements in the gaps are neither read nor written, but from its
  * first element to its last, gaps included, X must not overlap Y. All other arguments are those of
  * merbit_spmv. A plan of one vector needs its elements adjacent: row-major with ldx or ldy other
- * than 1 gives MERBIT_NOT_SUPPORTED. Column-major X, and on CUDA Y, are copied to row-major scratch
+ * than 1 gives MERBIT_NOT_SUPPORTED. Row-major X in GPU memory gives MERBIT_TOO_LARGE if its rows
+ * are 2^32 bytes or more apart. Column-major X, and on CUDA Y, are copied to row-major scratch
  * in the workspace. merbit_plan_reorder moves one vector per call. */
 MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *workspace,
                                      const void *alpha, const void *x, int64_t ldx,

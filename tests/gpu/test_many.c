@@ -212,8 +212,18 @@ static void refused(void **state) {
   cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "is host memory, but the plan computes on CUDA");
   assert_int_equal(merbit_spmm(plan, NULL, NULL, x, (int64_t)1 << 29, NULL, y, 8, NULL),
                    MERBIT_TOO_LARGE);
-  cpu_expect(gpu, MERBIT_TOO_LARGE, "ldx is 536870912");
+  cpu_expect(gpu, MERBIT_TOO_LARGE,
+             "ldx is 536870912; row-major vectors in GPU memory have at most 536870911");
+  assert_int_equal(merbit_spmm(plan, NULL, NULL, x, 8, NULL, y, (int64_t)1 << 29, NULL),
+                   MERBIT_INVALID_ARGUMENT); /* only because the arrays are on the host */
   assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_INVALID_ARGUMENT);
+  merbit_plan_destroy(plan);
+  plan = small(MERBIT_VECTORS_ROW_MAJOR, 1, MERBIT_MEMORY_DEFAULT);
+  assert_int_equal(merbit_spmm(plan, NULL, NULL, x, (int64_t)1 << 29, NULL, y, 1, NULL),
+                   MERBIT_NOT_SUPPORTED);
+  assert_int_equal(merbit_spmm(plan, NULL, NULL, x, 1, NULL, y, 1, NULL),
+                   MERBIT_INVALID_ARGUMENT);
+  cpu_expect(gpu, MERBIT_INVALID_ARGUMENT, "merbit_spmm: x at ");
   merbit_plan_destroy(plan);
   { /* alpha and beta that lie between two numbers */
     merbit_buffer *buffer;

@@ -118,6 +118,8 @@ MUTATIONS = [
      "vectors of Y are written as if it were row-major", "spmv_cpu_many"),
     ("mbi_many_move", "from + (size_t)i * gap, piece);", "from + (size_t)i * piece, piece);",
      "gaps of host vectors are uploaded", "fake_gpu_many"),
+    ("mbi_many_check_step", "mbi_plan_vectors(plan) > 1 &&", "", "one vector has rows too far apart", "fake_gpu_many"),
+    ("merbit_spmm", "\"merbit_spmm\"", "\"merbit_spmv\"", "errors name another function", "fake_gpu_many"),
     ("mbi_many_check_leading", "layout->leading < layout->length", "layout->leading < layout->length - 1",
      "rows or vectors may overlap", "spmv_cpu_many"),
     # ---- spmv/: shorter values -------------------------------------------------------------------

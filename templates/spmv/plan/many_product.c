@@ -42,12 +42,26 @@ static merbit_status mbi_many_check_leading(const merbit_plan *plan, const char 
                     "merbit_spmm: %s is %" PRId64 "; %s-major it is at least %" PRId64, name,
                     layout->leading, by_rows ? "row" : "column", layout->length);
   }
-  if (layout->leading > INT64_MAX / size / 2 / times ||
-      (by_rows && plan->side == MERBIT_SIDE_CUDA &&
-       (uint64_t)layout->leading > UINT32_MAX / (uint64_t)size)) {
+  if (layout->leading > INT64_MAX / size / 2 / times) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
-                    "merbit_spmm: %s is %" PRId64 ", which is too large", name,
-                    layout->leading);
+                    "merbit_spmm: %s is %" PRId64 "; that many rows or vectors take more than "
+                    "2^63 bytes",
+                    name, layout->leading);
+  }
+  return MERBIT_OK;
+}
+
+/* Fails if the kernels, which take the distance of X's rows in 32 bits, cannot step over them.
+ */
+static merbit_status mbi_many_check_step(const merbit_plan *plan, const mbi_many_layout *x) {
+  const uint64_t most = UINT32_MAX / mbi_type_size(plan->type);
+  if (plan->side == MERBIT_SIDE_CUDA && mbi_plan_vectors(plan) > 1 &&
+      plan->desc.vector_memory != MERBIT_MEMORY_HOST &&
+      plan->desc.vector_order == MERBIT_VECTORS_ROW_MAJOR && (uint64_t)x->leading > most) {
+    return mbi_fail(plan->context, MERBIT_TOO_LARGE,
+                    "merbit_spmm: ldx is %" PRId64 "; row-major vectors in GPU memory have at "
+                    "most %" PRIu64 " elements between rows",
+                    x->leading, most);
   }
   return MERBIT_OK;
 }
@@ -64,6 +78,7 @@ static merbit_status mbi_spmm_check(merbit_plan *plan, const merbit_workspace *w
   }
   MBI_TRY(mbi_many_check_leading(plan, "ldx", x_layout));
   MBI_TRY(mbi_many_check_leading(plan, "ldy", y_layout));
+  MBI_TRY(mbi_many_check_step(plan, x_layout));
   if ((x == NULL && plan->csr.cols > 0) || (y == NULL && plan->csr.rows > 0)) {
     return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_spmm: `%s` is NULL",
                     x == NULL && plan->csr.cols > 0 ? "x" : "y");
@@ -211,5 +226,5 @@ MERBIT_API merbit_status merbit_spmm(merbit_plan *plan, merbit_workspace *worksp
                     "vector, or make a plan with plan_desc.vectors for all columns",
                     ldx, ldy);
   }
-  return merbit_spmv(plan, workspace, alpha, x, beta, y, stream);
+  return mbi_spmv(plan, workspace, alpha, x, beta, y, stream, "merbit_spmm");
 }

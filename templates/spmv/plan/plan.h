@@ -186,6 +186,9 @@ MBI_INTERNAL merbit_status mbi_spmv_check_address(const merbit_plan *plan, const
                                                   const char *name);
 /* spmv/plan/epilogue_product.c */
 MBI_INTERNAL const void *mbi_epilogue_factor(const merbit_plan *plan, int one);
+MBI_INTERNAL merbit_status mbi_spmv(merbit_plan *plan, merbit_workspace *workspace,
+                                    const void *alpha, const void *x, const void *beta, void *y,
+                                    void *stream, const char *call);
 MBI_INTERNAL merbit_status mbi_spmv_epilogue(merbit_plan *plan, merbit_workspace *workspace,
                                              const void *x, void *y, const void *const *vectors,
                                              const double *scalars, double *sums,

@@ -89,12 +89,12 @@ static merbit_status mbi_spmv_staged(merbit_plan *plan, merbit_workspace *worksp
 /* Multiplies vectors in GPU memory. */
 static merbit_status mbi_spmv_in_place(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *alpha, const void *x, const void *beta,
-                                       void *y, void *stream) {
+                                       void *y, void *stream, const char *call) {
   if (plan->csr.cols > 0) {
-    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, "merbit_spmv", "x"));
+    MBI_TRY(mbi_spmv_check_address(plan, x, &workspace->known_x, call, "x"));
   }
   if (plan->csr.rows > 0) {
-    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, "merbit_spmv", "y"));
+    MBI_TRY(mbi_spmv_check_address(plan, y, &workspace->known_y, call, "y"));
   }
   return mbi_method_multiply(plan, workspace->device_carries, alpha, mbi_device_address(x),
                              beta, mbi_device_address(y), stream);
@@ -102,12 +102,12 @@ static merbit_status mbi_spmv_in_place(merbit_plan *plan, merbit_workspace *work
 
 static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspace,
                                    const void *alpha, const void *x, const void *beta, void *y,
-                                   int reads_y, void *stream) {
+                                   int reads_y, void *stream, const char *call) {
   merbit_status status;
   MBI_TRY(mbi_device_enter(plan->context));
   status = plan->desc.vector_memory == MERBIT_MEMORY_HOST
                ? mbi_spmv_staged(plan, workspace, alpha, x, beta, y, reads_y, stream)
-               : mbi_spmv_in_place(plan, workspace, alpha, x, beta, y, stream);
+               : mbi_spmv_in_place(plan, workspace, alpha, x, beta, y, stream, call);
   mbi_device_leave(plan->context);
   return status;
 }
@@ -115,18 +115,20 @@ static merbit_status mbi_spmv_cuda(merbit_plan *plan, merbit_workspace *workspac
 /* Multiplies over a semiring. The scalars are in host memory; each may be NULL. */
 static merbit_status mbi_spmv_semiring(merbit_plan *plan, merbit_workspace *workspace,
                                        const void *alpha, const void *x, const void *beta,
-                                       void *y, void *stream) {
+                                       void *y, void *stream, const char *call) {
   const mbi_scalar a = mbi_semiring_scalar(plan, alpha), b = mbi_semiring_scalar(plan, beta);
   if (plan->side == MERBIT_SIDE_CPU) {
     plan->cpu->multiply(plan, workspace->carries, &a, x, &b, y);
     return MERBIT_OK;
   }
-  return mbi_spmv_cuda(plan, workspace, &a, x, &b, y, mbi_semiring_adds(plan, &b), stream);
+  return mbi_spmv_cuda(plan, workspace, &a, x, &b, y, mbi_semiring_adds(plan, &b), stream,
+                       call);
 }
 
-MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
-                                     const void *alpha, const void *x, const void *beta,
-                                     void *y, void *stream) {
+/* Multiplies one vector, as merbit_spmv does. `call` is the function's name in errors. */
+MBI_INTERNAL merbit_status mbi_spmv(merbit_plan *plan, merbit_workspace *workspace,
+                                    const void *alpha, const void *x, const void *beta, void *y,
+                                    void *stream, const char *call) {
   /* The second elements are the imaginary parts of complex numbers. */
   static const float one_f32[2] = {1, 0}, zero_f32[2] = {0, 0};
   static const double one_f64[2] = {1, 0}, zero_f64[2] = {0, 0};
@@ -138,20 +140,20 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
   if (workspace == NULL) {
     workspace = plan->workspace;
   }
-  MBI_TRY(mbi_spmv_check(plan, workspace, x, y, "merbit_spmv"));
+  MBI_TRY(mbi_spmv_check(plan, workspace, x, y, call));
   if (mbi_plan_has_epilogue(plan)) {
     return mbi_fail(plan->context, MERBIT_INVALID_ARGUMENT,
-                    "merbit_spmv: the plan has an epilogue; use merbit_spmv_epilogue");
+                    "%s: the plan has an epilogue; use merbit_spmv_epilogue", call);
   }
   type = mbi_plan_accumulator(plan);
   if (plan->desc.scalar_memory == MERBIT_MEMORY_DEVICE) {
     MBI_TRY(mbi_types_check_address(plan->context, "alpha", type, alpha));
     MBI_TRY(mbi_types_check_address(plan->context, "beta", type, beta));
     /* The kernels take the two addresses, where null means the default. */
-    return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream);
+    return mbi_spmv_cuda(plan, workspace, &alpha, x, &beta, y, beta != NULL, stream, call);
   }
   if (mbi_plan_has_semiring(plan)) {
-    return mbi_spmv_semiring(plan, workspace, alpha, x, beta, y, stream);
+    return mbi_spmv_semiring(plan, workspace, alpha, x, beta, y, stream, call);
   }
   single = type == MERBIT_F32 || type == MERBIT_C64;
   alpha = alpha != NULL ? alpha : single ? (const void *)one_f32 : (const void *)one_f64;
@@ -160,6 +162,12 @@ MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *worksp
     mbi_spmv_cpu(plan, workspace, alpha, x, beta, y);
     return MERBIT_OK;
   }
-  return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta),
-                       stream);
+  return mbi_spmv_cuda(plan, workspace, alpha, x, beta, y, !mbi_scalar_zero(type, beta), stream,
+                       call);
+}
+
+MERBIT_API merbit_status merbit_spmv(merbit_plan *plan, merbit_workspace *workspace,
+                                     const void *alpha, const void *x, const void *beta,
+                                     void *y, void *stream) {
+  return mbi_spmv(plan, workspace, alpha, x, beta, y, stream, "merbit_spmv");
 }

@@ -60,12 +60,13 @@
 // struct with MBK_SCALARS_OF. A null device pointer stands for the default. Put
 // MBK_SCALARS_LOAD just before the commits: scalars loaded when a kernel starts would occupy
 // registers. MBK_STOP_HERE returns from a kernel if its stop flag is set, and leaves its
-// outputs unchanged.
+// outputs unchanged. It waits first, as every kernel must (mbk_await).
 #define MBK_STOP_HERE
 #if MBK_STOPS
 #undef MBK_STOP_HERE
 #define MBK_STOP_HERE                                                                          \
   if (stop != (const mbk_i32 *)0 && mbk_load_after_wait(stop) != 0) {                          \
+    mbk_await();                                                                               \
     return;                                                                                    \
   }
 #define MBK_SCALAR_PARAMETERS const mbk_i32 *stop, const MBK_SCALAR none

@@ -71,7 +71,8 @@ MBI_INTERNAL merbit_status mbi_diagonals_size(merbit_plan *plan) {
         "a multiple of 32 up to 1024",
         d->unroll, d->threads);
   }
-  if (plan->device.rows > (uint64_t)INT32_MAX || plan->device.nnz > (uint64_t)UINT32_MAX) {
+  /* A warp counts diagonals in steps of 32, beyond the last one of the matrix. */
+  if (plan->device.rows > (uint64_t)INT32_MAX || plan->device.nnz > (uint64_t)UINT32_MAX - 32) {
     return mbi_fail(plan->context, MERBIT_TOO_LARGE,
                     "%" PRIu64 " rows with %" PRIu64
                     " nonzeros are too many for MERBIT_METHOD_DIAGONALS; use another "

@@ -157,7 +157,7 @@ MBK_KERNEL_1 MBK_BOUNDS(128) mbk_sliced_fill(MBK_GRID_CONSTANT mbk_sliced_fill_a
 #pragma unroll
     for (mbk_u32 u = 0; u < MBK_FILL; u++) {
       const mbk_u32 k = at + u * MBK_PACK;
-      const mbk_u64 slot = (mbk_u64)(k / MBK_PACK * 32 + mbk_lane()) * MBK_PACK;
+      const mbk_u64 slot = ((mbk_u64)(k / MBK_PACK) * 32 + mbk_lane()) * MBK_PACK;
       if (k >= count) {
         break;
       }
