@@ -20487,7 +20487,7 @@ typedef struct mbi_traffic {
 } mbi_traffic;
 
 typedef struct mbi_walkers {
-	double lanes, at_once, threads;
+	double lanes, at_once, threads, half;
 	int fits;
 } mbi_walkers;
 
@@ -20722,7 +20722,7 @@ static double mbi_together_gathers(const merbit_plan *plan, const mbi_traffic *t
 
 static int mbi_phases_count(const merbit_plan *plan) {
 	const double held = MBI_PHASES_HELD * mbi_choose_lanes(plan);
-	int count = plan->nonempty.sampled_parts ? MBI_NONEMPTY_PARTS : 1;
+	int count = MBI_NONEMPTY_PARTS;
 	while (count > 1 && (double)plan->device.nnz < held * count) { count /= 2; }
 	return count;
 }
@@ -20733,7 +20733,7 @@ static double mbi_phases_thin(const merbit_plan *plan, const mbi_walkers *w, dou
 	const double blocks = ceil(rows * w->lanes / w->threads);
 	const double each = ceil(blocks / all) < resident ? ceil(blocks / all) : resident;
 	const double flight = each * w->threads / w->lanes * w->at_once;
-	return (blocks < all * resident ? each * all / blocks : 1) * (1 + MBI_CHOOSE_HALF / flight);
+	return (blocks < all * resident ? each * all / blocks : 1) * (1 + w->half / flight);
 }
 
 static double mbi_phases_like(const merbit_plan *plan, int part) {
@@ -20757,7 +20757,7 @@ static double mbi_phases_overlap(const merbit_plan *plan, double streaming,
 	const double rows = (double)plan->device.rows, nnz = (double)plan->device.nnz;
 	double seconds = 0;
 	int i, p;
-	if (count == 1) { return mbi_choose_overlap(plan, streaming, gathering); }
+	if (!plan->nonempty.sampled_parts) { return mbi_choose_overlap(plan, streaming, gathering); }
 	for (i = 0; i < count; i++) {
 		double streams = 0, gathers = 0;
 		for (p = i * joined; p < (i + 1) * joined; p++) {
@@ -20775,6 +20775,17 @@ static double mbi_phases_overlap(const merbit_plan *plan, double streaming,
 		seconds += mbi_choose_overlap(plan, streams * streaming, gathers * gathering);
 	}
 	return seconds;
+}
+
+static int mbi_phases_few(const merbit_plan *plan, double lanes, double threads) {
+	const double places = mbi_choose_lanes(plan) / threads;
+	const double mean = (double)plan->device.rows / MBI_NONEMPTY_PARTS;
+	int p, found = 0;
+	for (p = 0; p < MBI_NONEMPTY_PARTS && plan->nonempty.sampled_parts; p++) {
+		found += 2 * plan->nonempty.parts[p].rows <= mean &&
+				mbi_phases_like(plan, p) * lanes / threads < places;
+	}
+	return found >= MBI_NONEMPTY_PARTS / 8;
 }
 
 static double mbi_phases_share(const merbit_plan *plan, double least, double most) {
@@ -22469,7 +22480,7 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
 			: mbi_together_abreast(plan) ? 1.1 : mbi_rows_long(plan) ? 1.0 : 0.9 + 0.16 * uneven;
 	const mbi_walkers walkers = {mbi_rows_lanes(plan), mbi_rows_at_once(plan),
-			mbi_rows_threads(plan), 1};
+			mbi_rows_threads(plan), MBI_CHOOSE_HALF, 1};
 	const double traffic = mbi_phases_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
 			mbi_rows_gathers(plan, &t), &walkers);
 	const double turns = t.nnz < t.rows ? t.rows / mbi_choose_lanes(plan) * 1.5 : 0;
@@ -22642,7 +22653,7 @@ static double mbi_sliced_walk(const merbit_plan *plan) {
 static int mbi_sliced_threads(const merbit_plan *plan) {
 	const int parts = mbi_sliced_parts(plan);
 	return plan->desc.block_threads != 0 ? plan->desc.block_threads : parts > 1 ? 32 * parts
-			: mbi_sliced_in_windows(plan) ? 512 : 256;
+			: mbi_sliced_in_windows(plan) ? 512 : mbi_phases_few(plan, 1, 256) ? 64 : 256;
 }
 
 static merbit_status mbi_sliced_size(merbit_plan *plan) {
@@ -22772,6 +22783,8 @@ static double mbi_sliced_factor(const merbit_plan *plan) {
 			: 0);
 }
 
+#define MBI_SLICED_HALF 300.0
+
 #define MBI_SLICED_ROW 28.0
 
 static double mbi_sliced_cost(const merbit_plan *plan) {
@@ -22779,7 +22792,7 @@ static double mbi_sliced_cost(const merbit_plan *plan) {
 	const double slots = (double)mbi_sliced_slots(plan);
 	const double bytes = mbi_sliced_bytes(plan) + MBI_SLICED_ROW * t.rows;
 	const mbi_walkers walkers = {mbi_sliced_parts(plan), mbi_sliced_at_once(plan),
-			mbi_sliced_threads(plan), 0};
+			mbi_sliced_threads(plan), MBI_SLICED_HALF, 0};
 	const double traffic =
 			mbi_phases_overlap(plan, 0.9 * (t.vectors + bytes * mbi_choose_stream(plan)),
 			mbi_sliced_gathers(plan, &t), &walkers);

@@ -219,7 +219,8 @@ static void refused(void **state) {
   assert_int_equal(merbit_spmv(plan, NULL, NULL, x, NULL, y, NULL), MERBIT_INVALID_ARGUMENT);
   merbit_plan_destroy(plan);
   plan = small(MERBIT_VECTORS_ROW_MAJOR, 1, MERBIT_MEMORY_DEFAULT);
-  assert_int_equal(merbit_spmm(plan, NULL, NULL, x, (int64_t)1 << 29, NULL, y, 1, NULL),
+  assert_int_equal(merbit_spmm(plan, NULL, NULL, (const void *)(UINTPTR_MAX / 16 + 1),
+                               (int64_t)1 << 29, NULL, y, 1, NULL),
                    MERBIT_NOT_SUPPORTED);
   assert_int_equal(merbit_spmm(plan, NULL, NULL, x, 1, NULL, y, 1, NULL),
                    MERBIT_INVALID_ARGUMENT);

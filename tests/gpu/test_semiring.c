@@ -94,8 +94,8 @@ static void choice(int uneven, int calls, merbit_method method, const char *why)
   for (i = 0; i < 4 * ROWS; i++) {
     col_ind[i] = (i * 7) % ROWS;
   }
-  for (i = 0; i < ROWS; i++) { /* each row has four, or each eighth has four times eight */
-    row_ptr[i + 1] = uneven ? (i / 8 + 1) * 32 : 4 * (i + 1);
+  for (i = 0; i < ROWS; i++) { /* each row has four, or each eighth has 25 and the others one */
+    row_ptr[i + 1] = uneven ? i / 8 * 32 + 25 + i % 8 : 4 * (i + 1);
   }
   view = merbit_csr(ROWS, ROWS, row_ptr[ROWS] < 4 * ROWS ? row_ptr[ROWS] : 4 * ROWS, row_ptr,
                     col_ind, NULL);

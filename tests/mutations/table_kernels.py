@@ -119,7 +119,7 @@ MUTATIONS = [
      "slices of short rows are shared", "spmv_gpu_sliced"),
     ("mbi_sliced_parts", "(mbi_sliced_in_windows(plan) ? 64 : 20)", "20",
      "warps share slices for which large blocks pay", "spmv_gpu_sliced"),
-    ("mbi_sliced_threads", "mbi_sliced_in_windows(plan) ? 512 : 256", "256", "blocks stay small where parts of x fit in L1",
+    ("mbi_sliced_threads", "mbi_sliced_in_windows(plan) ? 512 :", "", "blocks stay small where parts of x fit in L1",
      "spmv_gpu_sliced"),
     ("mbi_sliced_in_windows", "0.12, 0.9)", "0.12, 1.1)", "random columns seem to lie in parts of x", "spmv_gpu_sliced"),
     ("mbi_sliced_in_windows", "&& n->lines > 0.4", "", "runs of columns seem to be scattered", "spmv_gpu_sliced"),

@@ -18,7 +18,7 @@
 /* Returns the number of parts, a power of two, in which a product's phases are told apart. */
 static int mbi_phases_count(const merbit_plan *plan) {
   const double held = MBI_PHASES_HELD * mbi_choose_lanes(plan);
-  int count = plan->nonempty.sampled_parts ? MBI_NONEMPTY_PARTS : 1;
+  int count = MBI_NONEMPTY_PARTS;
   while (count > 1 && (double)plan->device.nnz < held * count) {
     count /= 2;
   }
@@ -34,7 +34,7 @@ static double mbi_phases_thin(const merbit_plan *plan, const mbi_walkers *w, dou
   const double blocks = ceil(rows * w->lanes / w->threads);
   const double each = ceil(blocks / all) < resident ? ceil(blocks / all) : resident;
   const double flight = each * w->threads / w->lanes * w->at_once;
-  return (blocks < all * resident ? each * all / blocks : 1) * (1 + MBI_CHOOSE_HALF / flight);
+  return (blocks < all * resident ? each * all / blocks : 1) * (1 + w->half / flight);
 }
 
 /* Returns the number of rows that are at least half as long as those of a part. */
@@ -65,7 +65,7 @@ MBI_INTERNAL double mbi_phases_overlap(const merbit_plan *plan, double streaming
   const double rows = (double)plan->device.rows, nnz = (double)plan->device.nnz;
   double seconds = 0;
   int i, p;
-  if (count == 1) {
+  if (!plan->nonempty.sampled_parts) {
     return mbi_choose_overlap(plan, streaming, gathering);
   }
   for (i = 0; i < count; i++) {
@@ -85,6 +85,19 @@ MBI_INTERNAL double mbi_phases_overlap(const merbit_plan *plan, double streaming
     seconds += mbi_choose_overlap(plan, streams * streaming, gathers * gathering);
   }
   return seconds;
+}
+
+/* Returns whether blocks of `threads` threads leave lanes idle while they walk an eighth of the
+ * nonzeros or more, in rows longer than most. `lanes` lanes walk a row. */
+MBI_INTERNAL int mbi_phases_few(const merbit_plan *plan, double lanes, double threads) {
+  const double places = mbi_choose_lanes(plan) / threads;
+  const double mean = (double)plan->device.rows / MBI_NONEMPTY_PARTS;
+  int p, found = 0;
+  for (p = 0; p < MBI_NONEMPTY_PARTS && plan->nonempty.sampled_parts; p++) {
+    found += 2 * plan->nonempty.parts[p].rows <= mean &&
+             mbi_phases_like(plan, p) * lanes / threads < places;
+  }
+  return found >= MBI_NONEMPTY_PARTS / 8;
 }
 
 /* Returns the share of the nonzeros whose part touches between `least` and `most` sectors of x

@@ -80,8 +80,8 @@ static void phases_follow_each_other(void **state) {
   is_about("halves", mbi_phases_overlap(&plan, 10e-6, 30e-6, NULL),
            5e-6 + 1e-6 * pow(pow(5, power) + pow(30, power), 1 / power));
   plan.device.nnz--;
-  assert_true(mbi_phases_overlap(&plan, 10e-6, 30e-6, NULL) ==
-              mbi_choose_overlap(&plan, 10e-6, 30e-6));
+  is_about("one part", mbi_phases_overlap(&plan, 10e-6, 30e-6, NULL),
+           mbi_choose_overlap(&plan, 10e-6, 30e-6));
   plan.device.nnz = 1000000000;
   plan.nonempty.sampled_parts = 0;
   assert_true(mbi_phases_overlap(&plan, 10e-6, 30e-6, NULL) ==
@@ -92,7 +92,8 @@ static void phases_follow_each_other(void **state) {
  * with blocks of 64, some with three and some with two. A matrix of short rows fills them. */
 static void long_rows_are_few(void **state) {
   const double full = 1 + 2300 / (2048.0 * 8);
-  const mbi_walkers large = {1, 8, 256, 0}, blocks64 = {1, 8, 64, 0}, more = {16, 32, 256, 0};
+  const mbi_walkers large = {1, 8, 256, 2300, 0}, more = {16, 32, 256, 2300, 0};
+  const mbi_walkers blocks64 = {1, 8, 64, 300, 0};
   merbit_plan plan;
   int p;
   (void)state;
@@ -100,8 +101,11 @@ static void long_rows_are_few(void **state) {
   is_about("blocks of 256", mbi_phases_overlap(&plan, 0, 1e-3, &large),
            1e-3 * 132 / 79 * (1 + 2300 / (256.0 * 8)) / full);
   is_about("blocks of 64", mbi_phases_overlap(&plan, 0, 1e-3, &blocks64),
-           1e-3 * 3 * 132 / 313 * (1 + 2300 / (3 * 64.0 * 8)) / full);
+           1e-3 * 3 * 132 / 313 * (1 + 300 / (3 * 64.0 * 8)) / (1 + 300 / (2048.0 * 8)));
   is_about("16 lanes per row", mbi_phases_overlap(&plan, 0, 1e-3, &more), 1e-3);
+  plan.device.nnz = 4000000; /* streams and gathers overlap, but blocks are as few */
+  is_about("4M nonzeros", mbi_phases_overlap(&plan, 0, 1e-3, &large),
+           1e-3 * 132 / 79 * (1 + 2300 / (256.0 * 8)) / full);
   for (p = 0; p < 4; p++) { /* more than half as long: they count as long rows */
     plan.nonempty.parts[p].rows = 4900;
   }
@@ -112,7 +116,7 @@ static void long_rows_are_few(void **state) {
 /* Rows of 400 take 25 steps of 16 nonzeros, those of 6.8 one; the lanes are chosen for the
  * mean of 13. */
 static void long_rows_take_many_steps(void **state) {
-  const mbi_walkers walkers = {16, 16, 256, 1}, all = {16, 400, 256, 1};
+  const mbi_walkers walkers = {16, 16, 256, 2300, 1}, all = {16, 400, 256, 2300, 1};
   merbit_plan plan;
   int p;
   (void)state;
@@ -128,6 +132,36 @@ static void long_rows_take_many_steps(void **state) {
     plan.nonempty.parts[p].rows = 1000;
   }
   is_about("chosen for them", mbi_phases_overlap(&plan, 0, 1e-3, &walkers), 1e-3);
+}
+
+/* SLICED takes small blocks if an eighth of the nonzeros lie together in long rows that occupy
+ * less than 1,056 blocks of 256 threads, all that 132 multiprocessors hold. */
+static void small_blocks_for_few_rows(void **state) {
+  merbit_plan plan;
+  int p;
+  (void)state;
+  even(&plan);
+  assert_false(mbi_phases_few(&plan, 1, 256));
+  assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_sliced_of(&plan)->threads, 256);
+  for (p = 0; p < 2; p++) {
+    plan.nonempty.parts[p].rows = 37000; /* less than half of the mean */
+  }
+  assert_true(mbi_phases_few(&plan, 1, 256));
+  assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
+  assert_int_equal(mbi_sliced_of(&plan)->threads, 64);
+  assert_true(mbi_phases_few(&plan, 3.65, 256));
+  assert_false(mbi_phases_few(&plan, 3.66, 256)); /* 270,840 lanes of 270,336 */
+  plan.nonempty.sampled_parts = 0;
+  assert_false(mbi_phases_few(&plan, 1, 256));
+  plan.nonempty.sampled_parts = 1;
+  plan.nonempty.parts[1].rows = 37501;
+  assert_false(mbi_phases_few(&plan, 1, 256));
+  plan.device.rows = 160000; /* few rows, but all alike */
+  for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
+    plan.nonempty.parts[p].rows = 10000;
+  }
+  assert_false(mbi_phases_few(&plan, 1, 256));
 }
 
 static void shares_of_the_nonzeros(void **state) {
@@ -163,7 +197,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parts_are_taken),           cmocka_unit_test(even_parts_change_nothing),
       cmocka_unit_test(phases_follow_each_other),  cmocka_unit_test(long_rows_are_few),
-      cmocka_unit_test(long_rows_take_many_steps), cmocka_unit_test(shares_of_the_nonzeros),
-      cmocka_unit_test(auto_sees_phases)};
+      cmocka_unit_test(long_rows_take_many_steps), cmocka_unit_test(small_blocks_for_few_rows),
+      cmocka_unit_test(shares_of_the_nonzeros),    cmocka_unit_test(auto_sees_phases)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

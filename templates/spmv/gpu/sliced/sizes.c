@@ -159,13 +159,18 @@ MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
                                            MBI_SLICED_STEP * mbi_walk_load(plan);
 }
 
-/* Returns the number of threads per block. */
+/* Returns the number of threads per block. Small blocks spread the slices of long rows that lie
+ * together over more multiprocessors. (16M nonzeros, of which 10M in the last 64,000 of 640,000
+ * rows, on an H200, us in f32 / f64: blocks of 256 threads 89 / 108, of 64 76 / 97, of 32 87 /
+ * 101. 8M in the last 133,000 rows of 2.8M: 77 / 93 with 256 and with 64, 114 / 123 with 32.)
+ */
 static int mbi_sliced_threads(const merbit_plan *plan) {
   const int parts = mbi_sliced_parts(plan);
-  return plan->desc.block_threads != 0 ? plan->desc.block_threads
-         : parts > 1                   ? 32 * parts
-         : mbi_sliced_in_windows(plan) ? 512
-                                       : 256;
+  return plan->desc.block_threads != 0  ? plan->desc.block_threads
+         : parts > 1                    ? 32 * parts
+         : mbi_sliced_in_windows(plan)  ? 512
+         : mbi_phases_few(plan, 1, 256) ? 64
+                                        : 256;
 }
 
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
@@ -344,6 +349,10 @@ static double mbi_sliced_factor(const merbit_plan *plan) {
                            : 0);
 }
 
+/* The same as MBI_CHOOSE_HALF, for slices of long rows that lie together. Fitted to five
+ * matrices. */
+#define MBI_SLICED_HALF 300.0
+
 /* The start and end of a row take as long as streaming this many bytes. (20M floats on an H200:
  * rows of 10 nonzeros 51 us, rows of 40 nonzeros 35.) */
 #define MBI_SLICED_ROW 28.0
@@ -357,7 +366,7 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const double slots = (double)mbi_sliced_slots(plan);
   const double bytes = mbi_sliced_bytes(plan) + MBI_SLICED_ROW * t.rows;
   const mbi_walkers walkers = {mbi_sliced_parts(plan), mbi_sliced_at_once(plan),
-                               mbi_sliced_threads(plan), 0};
+                               mbi_sliced_threads(plan), MBI_SLICED_HALF, 0};
   const double traffic =
       mbi_phases_overlap(plan, 0.9 * (t.vectors + bytes * mbi_choose_stream(plan)),
                          mbi_sliced_gathers(plan, &t), &walkers);
