@@ -1684,6 +1684,9 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
  * other. `results` is NULL or a host array of count elements, one for each right-hand side. There
  * iterate_seconds is the time of all systems that were solved at once, and `plan` the plan that
  * they shared. The progress callback gets the largest iteration count and the largest residual.
+ * Once it has asked to stop, it is not called again, and no other system begins: each of the rest
+ * gets MERBIT_STOP_CANCELLED, 0 iterations and the residual of its x, which is zero, or as it was
+ * if start_from_x is not 0.
  *
  * The method is that of Hestenes and Stiefel 1952 for each vector, not block CG. Fails if count is
  * negative, if ldb or ldx is less than view.rows, or as merbit_solver_solve does; the results of
@@ -30280,6 +30283,7 @@ struct merbit_solver {
 	double *history;
 	int history_size, history_count;
 	int restarts, synchronizations;
+	int cancelled;
 	int breakdowns, tightenings;
 	int restarted;
 	double shrink, worst;
@@ -32219,7 +32223,7 @@ static void mbi_solver_reset(merbit_solver *solver, double *history, int history
 	solver->history = history;
 	solver->history_size = history != NULL ? history_size : 0;
 	solver->history_count = -1;
-	solver->restarts = solver->synchronizations = 0;
+	solver->restarts = solver->synchronizations = solver->cancelled = 0;
 	solver->breakdowns = solver->tightenings = solver->restarted = 0;
 	solver->shrink = 1;
 	solver->worst = 0;
@@ -32255,9 +32259,11 @@ static merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int *stop
 		now = mbi_seconds();
 		span = mbi_solve_next_round(state->iterations - done, now - before);
 		before = now;
-		if (solver->desc.progress != NULL &&
-				solver->desc.progress(solver->desc.progress_user, state->iterations,
-				mbi_solve_ratio(state, state->rr), now - solver->started) != 0 && *stop == MBI_SOLVE_ON) {
+		if (solver->desc.progress != NULL) {
+			solver->cancelled = solver->desc.progress(solver->desc.progress_user, state->iterations,
+					mbi_solve_ratio(state, state->rr), now - solver->started) != 0;
+		}
+		if (solver->cancelled && *stop == MBI_SOLVE_ON) {
 			*stop = MERBIT_STOP_CANCELLED;
 		} else if (*stop == MBI_SOLVE_ON) { MBI_TRY(mbi_solve_begin_round(solver, how, span)); }
 	}
@@ -32520,24 +32526,17 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
 			: last > 0 && state->ww > 0.25 * last ? MERBIT_STOP_STAGNATED : MBI_SOLVE_ON;
 }
 
-typedef struct mbi_refine_watch {
-	const merbit_solver *solver;
-	int cancelled;
-} mbi_refine_watch;
-
 static int mbi_refine_progress(void *user, int iteration, double residual, double seconds) {
-	mbi_refine_watch *watch = (mbi_refine_watch *)user;
-	const merbit_solver *solver = watch->solver;
+	merbit_solver *solver = (merbit_solver *)user;
 	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
 	(void)seconds;
-	watch->cancelled |=
+	solver->cancelled |=
 			solver->desc.progress(solver->desc.progress_user, solver->inner_iterations + iteration,
 			residual * mbi_solve_ratio(state, state->ww), mbi_seconds() - solver->started) != 0;
-	return watch->cancelled;
+	return solver->cancelled;
 }
 
-static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch *watch,
-		int *stop) {
+static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
 	merbit_solver *inner = solver->inner;
 	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
 	const double ratio = mbi_solve_ratio(state, state->ww);
@@ -32551,7 +32550,7 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch 
 	inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
 	inner->desc.max_iterations = solver->desc.max_iterations - first;
 	inner->desc.progress = solver->desc.progress != NULL ? mbi_refine_progress : NULL;
-	inner->desc.progress_user = watch;
+	inner->desc.progress_user = solver;
 	MBI_TRY(mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner)));
 	MBI_TRY(mbi_solve_loop(inner, 1, &ended));
 	done = iterated->iterations;
@@ -32567,7 +32566,6 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch 
 }
 
 static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
-	mbi_refine_watch watch = {solver, 0};
 	double last = 0;
 	solver->inner_iterations = 0;
 	*stop = MBI_SOLVE_ON;
@@ -32579,15 +32577,15 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
 			*stop = MBI_SOLVE_SCALE_RHS;
 			return MERBIT_OK;
 		}
-		*stop = mbi_refine_decide(solver, watch.cancelled ? 0 : last);
-		if (solver->desc.progress != NULL && !watch.cancelled) {
-			(void)mbi_refine_progress(&watch, 0, 1, 0);
+		*stop = mbi_refine_decide(solver, solver->cancelled ? 0 : last);
+		if (solver->desc.progress != NULL && !solver->cancelled) {
+			(void)mbi_refine_progress(solver, 0, 1, 0);
 		}
-		if (watch.cancelled && *stop == MBI_SOLVE_ON) { *stop = MERBIT_STOP_CANCELLED; }
+		if (solver->cancelled && *stop == MBI_SOLVE_ON) { *stop = MERBIT_STOP_CANCELLED; }
 		if (*stop != MBI_SOLVE_ON) { return MERBIT_OK; }
 		solver->restarts += last > 0;
 		last = state->ww;
-		MBI_TRY(mbi_refine_correct(solver, &watch, stop));
+		MBI_TRY(mbi_refine_correct(solver, stop));
 		MBI_TRY(mbi_solve_read_residual(solver, 0));
 		if (*stop != MBI_SOLVE_ON) { return MERBIT_OK; }
 	}
@@ -38374,6 +38372,39 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
 	return status;
 }
 
+static merbit_status mbi_solver_look(merbit_solver *solver, const void *b, const void *x,
+		int start_from_x) {
+	MBI_TRY(mbi_solver_load(solver, b, x, start_from_x));
+	MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, 0));
+	return mbi_solve_read_residual(solver, !start_from_x);
+}
+
+static merbit_status mbi_solver_decline(merbit_solver *solver, const void *b, void *x,
+		int start_from_x, merbit_solver_result *result) {
+	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+	merbit_solver_result answer;
+	mbi_solver_reset(solver, NULL, 0);
+	solver->cancelled = 1;
+	solver->inner_iterations = solver->rhs_scale = 0;
+	MBI_TRY(mbi_solver_look(solver, b, x, start_from_x));
+	if (mbi_scale_rhs_needed(solver, state)) {
+		solver->rhs_scale = -ilogb(state->b_most);
+		MBI_TRY(mbi_solver_look(solver, b, x, start_from_x));
+	}
+	if (!start_from_x) { MBI_TRY(mbi_solve_copy_out(solver, MBI_AT_X, x)); }
+	if (result == NULL) { return MERBIT_OK; }
+	memset(&answer, 0, sizeof answer);
+	mbi_solver_report(solver, MERBIT_STOP_CANCELLED, &answer);
+	if (state->bb == 0 && state->ww > 0) { answer.residual = HUGE_VAL; }
+	answer.estimated_residual = answer.residual;
+	answer.restarts = 0;
+	mbi_solver_finish(solver, &answer);
+	(void)snprintf(answer.description, sizeof answer.description,
+			"the progress callback asked to stop before this solve began");
+	*result = answer;
+	return MERBIT_OK;
+}
+
 static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
 	int exponent;
 	MBI_TRY(mbi_solver_check_vectors(solver, "merbit_solver_multiply", x, y, "xy"));
@@ -38494,14 +38525,14 @@ static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *h
 }
 
 static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_many_call *call,
-		int *stop, const int *how, int span, int cancelled, int *open) {
+		int *stop, const int *how, int span, int *open) {
 	int c;
 	*open = 0;
 	for (c = 0; c < solver->many->count; c++) {
 		merbit_solver *column = &solver->many->columns[c];
 		const mbi_many_call rest = mbi_many_from(solver, call, c);
 		if (stop[c] != MBI_SOLVE_ON) { continue; }
-		if (cancelled && how[c] != MBI_MANY_SCALED) {
+		if (solver->cancelled && how[c] != MBI_MANY_SCALED) {
 			stop[c] = MERBIT_STOP_CANCELLED;
 			continue;
 		}
@@ -38517,7 +38548,7 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
 	merbit_solver *many = solver->many;
 	double before = mbi_seconds();
 	int stop[MBI_MANY_MOST], how[MBI_MANY_MOST];
-	int span = mbi_solve_first_round(many), open = count, done = 0, cancelled = 0, c;
+	int span = mbi_solve_first_round(many), open = count, done = 0, c;
 	merbit_solver_result result;
 	for (c = 0; c < many->count; c++) {
 		merbit_solver *column = mbi_many_column(solver, c);
@@ -38535,11 +38566,11 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
 		span = mbi_solve_next_round(iterations - done, now - before);
 		done = iterations;
 		before = now;
-		if (many->desc.progress != NULL && !cancelled && residual >= 0) {
-			cancelled = many->desc.progress(many->desc.progress_user, iterations, residual,
+		if (many->desc.progress != NULL && !solver->cancelled && residual >= 0) {
+			solver->cancelled = many->desc.progress(many->desc.progress_user, iterations, residual,
 					now - many->columns[0].started) != 0;
 		}
-		MBI_TRY(mbi_many_next_round(solver, call, stop, how, span, cancelled, &open));
+		MBI_TRY(mbi_many_next_round(solver, call, stop, how, span, &open));
 	}
 	for (c = 0; c < count; c++) {
 		merbit_solver *column = &many->columns[c];
@@ -38559,12 +38590,28 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
 	return MERBIT_OK;
 }
 
+static merbit_status mbi_many_groups(merbit_solver *solver, const mbi_many_call *call,
+		int count, merbit_solver_result *results) {
+	const int most = solver->many != NULL ? solver->many->count : 1;
+	int first, some;
+	solver->cancelled = 0;
+	for (first = 0; first < count; first += some) {
+		const mbi_many_call rest = mbi_many_from(solver, call, first);
+		merbit_solver_result *const result = results != NULL ? results + first : NULL;
+		some = solver->cancelled ? 1 : count - first < most ? count - first : most;
+		MBI_TRY(solver->cancelled
+				? mbi_solver_decline(solver, rest.b, rest.x, rest.start_from_x, result)
+				: some > 1 ? mbi_many_solve(solver, &rest, some, result)
+				: merbit_solver_solve(solver, rest.b, rest.x, rest.start_from_x, NULL, 0, result));
+	}
+	return MERBIT_OK;
+}
+
 MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int count,
 		const void *b, int64_t ldb, void *x, int64_t ldx, int start_from_x,
 		merbit_solver_result *results) {
 	mbi_many_call call;
 	merbit_status status;
-	int first, some;
 	if (results != NULL && count > 0) { memset(results, 0, (size_t)count * sizeof *results); }
 	if (solver == NULL) { return MERBIT_INVALID_ARGUMENT; }
 	call.b = (const char *)b;
@@ -38575,14 +38622,7 @@ MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int cou
 	MBI_TRY(mbi_solver_enter(solver));
 	status = mbi_many_check_call(solver, count, &call);
 	if (status == MERBIT_OK) { status = mbi_solver_join(solver); }
-	for (first = 0; first < count && status == MERBIT_OK; first += some) {
-		const mbi_many_call rest = mbi_many_from(solver, &call, first);
-		merbit_solver_result *const result = results != NULL ? results + first : NULL;
-		const int most = solver->many != NULL ? solver->many->count : 1;
-		some = count - first < most ? count - first : most;
-		status = some > 1 ? mbi_many_solve(solver, &rest, some, result)
-				: merbit_solver_solve(solver, rest.b, rest.x, start_from_x, NULL, 0, result);
-	}
+	if (status == MERBIT_OK) { status = mbi_many_groups(solver, &call, count, results); }
 	mbi_solver_leave(solver);
 	return status;
 }

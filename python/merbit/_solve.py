@@ -267,8 +267,8 @@ def cg(
     the mean of b and x is removed. refine: iterate in float32, correct in float64. deterministic: equal bits in every
     run. reorder: 1 always, -1 never, 0 if it pays for expected_solves. progress: called with (iteration, residual,
     seconds), about ten times a second on the GPU and after each check on the CPU; or a tqdm bar. It stops the solve by
-    raising StopIteration; Ctrl-C ends it with KeyboardInterrupt. The matrix keeps the solver, so that further solves
-    need no preparation.
+    raising StopIteration, and is then not called again: columns of b that have not begun keep x0, or x = 0. Ctrl-C ends
+    the solve with KeyboardInterrupt. The matrix keeps the solver, so that further solves need no preparation.
     """
     return _solve(
         "cg",

@@ -283,6 +283,35 @@ def test_progress(random):
             call(progress=fail)
 
 
+@pytest.mark.parametrize(
+    "solve, columns, refine",
+    [(merbit.cg, 130, False), (merbit.cg, 3, True), (merbit.bicgstab, 3, False), (merbit.gmres, 3, False)],
+)
+@pytest.mark.parametrize("tolerance", [1e-6, 1e-200])
+def test_cancelled_columns(random, solve, columns, refine, tolerance):
+    """After StopIteration no other column begins, and the callback is not called again."""
+    S = laplacian(300) if tolerance < 1e-6 else laplacian(30)  # the first column is cancelled, or just then converges
+    b = random.random((S.shape[0], columns))
+    x0 = random.random(b.shape)
+    begun = 64 if solve is merbit.cg and not refine else 1  # solved at once
+    for start in (None, x0):
+        calls = []
+
+        def stop(*numbers):
+            calls.append(numbers)
+            raise StopIteration
+
+        x, info = solve(merbit.csr(S), b, start, tolerance=tolerance, refine=refine, progress=stop)
+        assert len(calls) == 1 and len(info.columns) == columns
+        assert tolerance < 1e-6 or refine or info.columns[0].converged
+        assert [column.stop for column in info.columns[begun:]] == ["cancelled"] * (columns - begun)
+        assert all(column.iterations == 0 for column in info.columns[begun:])
+        assert (x[:, begun:] == (0 if start is None else x0[:, begun:])).all()
+        residuals = numpy.linalg.norm(b - S @ x, axis=0) / numpy.linalg.norm(b, axis=0)
+        found = [column.residual for column in info.columns[begun:]]
+        numpy.testing.assert_allclose(found, residuals[begun:], rtol=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["chebyshev", "fsai", "amg"])
 @pytest.mark.parametrize("single", [False, True])
 def test_preconditioner_kinds(kind, single):

@@ -385,6 +385,9 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
  * other. `results` is NULL or a host array of count elements, one for each right-hand side. There
  * iterate_seconds is the time of all systems that were solved at once, and `plan` the plan that
  * they shared. The progress callback gets the largest iteration count and the largest residual.
+ * Once it has asked to stop, it is not called again, and no other system begins: each of the rest
+ * gets MERBIT_STOP_CANCELLED, 0 iterations and the residual of its x, which is zero, or as it was
+ * if start_from_x is not 0.
  *
  * The method is that of Hestenes and Stiefel 1952 for each vector, not block CG. Fails if count is
  * negative, if ldb or ldx is less than view.rows, or as merbit_solver_solve does; the results of

@@ -153,7 +153,7 @@ MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int h
   solver->history = history;
   solver->history_size = history != NULL ? history_size : 0;
   solver->history_count = -1;
-  solver->restarts = solver->synchronizations = 0;
+  solver->restarts = solver->synchronizations = solver->cancelled = 0;
   solver->breakdowns = solver->tightenings = solver->restarted = 0;
   solver->shrink = 1;
   solver->worst = 0;
@@ -198,10 +198,12 @@ MBI_INTERNAL merbit_status mbi_solve_loop(merbit_solver *solver, int x_zero, int
     now = mbi_seconds();
     span = mbi_solve_next_round(state->iterations - done, now - before);
     before = now;
-    if (solver->desc.progress != NULL &&
-        solver->desc.progress(solver->desc.progress_user, state->iterations,
-                              mbi_solve_ratio(state, state->rr), now - solver->started) != 0 &&
-        *stop == MBI_SOLVE_ON) {
+    if (solver->desc.progress != NULL) {
+      solver->cancelled =
+          solver->desc.progress(solver->desc.progress_user, state->iterations,
+                                mbi_solve_ratio(state, state->rr), now - solver->started) != 0;
+    }
+    if (solver->cancelled && *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
     } else if (*stop == MBI_SOLVE_ON) {
       MBI_TRY(mbi_solve_begin_round(solver, how, span));

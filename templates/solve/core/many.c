@@ -5,7 +5,8 @@
 
 /* merbit_solver_solve_many: CG for several right-hand sides, with one product for all of them.
  * Each right-hand side has its own scalars, convergence checks and stop; solver->many runs the
- * shared iterations. A right-hand side that has stopped keeps its x until all have. */
+ * shared iterations. A right-hand side that has stopped keeps its x until all have. Once the
+ * progress callback has asked to stop, no further right-hand side begins. */
 
 #define MBI_MANY_SCALED (-1) /* a value of `how`: start again with a scaled b */
 
@@ -121,12 +122,11 @@ static merbit_status mbi_many_check_round(merbit_solver *many, int *stop, int *h
   return MERBIT_OK;
 }
 
-/* Begins the next round of the columns that still iterate, or stops them if `cancelled`; those
- * whose b was just scaled first need a round of their own. Sets *open to the number of columns
- * that continue. */
+/* Begins the next round of the columns that still iterate, or stops them if the solve is
+ * cancelled; those whose b was just scaled first need a round of their own. Sets *open to the
+ * number of columns that continue. */
 static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_many_call *call,
-                                         int *stop, const int *how, int span, int cancelled,
-                                         int *open) {
+                                         int *stop, const int *how, int span, int *open) {
   int c;
   *open = 0;
   for (c = 0; c < solver->many->count; c++) {
@@ -135,7 +135,7 @@ static merbit_status mbi_many_next_round(const merbit_solver *solver, const mbi_
     if (stop[c] != MBI_SOLVE_ON) {
       continue;
     }
-    if (cancelled && how[c] != MBI_MANY_SCALED) {
+    if (solver->cancelled && how[c] != MBI_MANY_SCALED) {
       stop[c] = MERBIT_STOP_CANCELLED;
       continue;
     }
@@ -153,7 +153,7 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
   merbit_solver *many = solver->many;
   double before = mbi_seconds();
   int stop[MBI_MANY_MOST], how[MBI_MANY_MOST];
-  int span = mbi_solve_first_round(many), open = count, done = 0, cancelled = 0, c;
+  int span = mbi_solve_first_round(many), open = count, done = 0, c;
   merbit_solver_result result;
   for (c = 0; c < many->count; c++) {
     merbit_solver *column = mbi_many_column(solver, c);
@@ -171,11 +171,11 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
     span = mbi_solve_next_round(iterations - done, now - before);
     done = iterations;
     before = now;
-    if (many->desc.progress != NULL && !cancelled && residual >= 0) {
-      cancelled = many->desc.progress(many->desc.progress_user, iterations, residual,
-                                      now - many->columns[0].started) != 0;
+    if (many->desc.progress != NULL && !solver->cancelled && residual >= 0) {
+      solver->cancelled = many->desc.progress(many->desc.progress_user, iterations, residual,
+                                              now - many->columns[0].started) != 0;
     }
-    MBI_TRY(mbi_many_next_round(solver, call, stop, how, span, cancelled, &open));
+    MBI_TRY(mbi_many_next_round(solver, call, stop, how, span, &open));
   }
   for (c = 0; c < count; c++) {
     merbit_solver *column = &many->columns[c];
@@ -197,13 +197,32 @@ static merbit_status mbi_many_solve(merbit_solver *solver, const mbi_many_call *
   return MERBIT_OK;
 }
 
+/* Solves for `count` right-hand sides as merbit_solver_solve_many does, with valid arguments.
+ * The CUDA context must be current. */
+static merbit_status mbi_many_groups(merbit_solver *solver, const mbi_many_call *call,
+                                     int count, merbit_solver_result *results) {
+  const int most = solver->many != NULL ? solver->many->count : 1;
+  int first, some;
+  solver->cancelled = 0;
+  for (first = 0; first < count; first += some) {
+    const mbi_many_call rest = mbi_many_from(solver, call, first);
+    merbit_solver_result *const result = results != NULL ? results + first : NULL;
+    some = solver->cancelled ? 1 : count - first < most ? count - first : most;
+    MBI_TRY(solver->cancelled
+                ? mbi_solver_decline(solver, rest.b, rest.x, rest.start_from_x, result)
+            : some > 1 ? mbi_many_solve(solver, &rest, some, result)
+                       : merbit_solver_solve(solver, rest.b, rest.x, rest.start_from_x, NULL, 0,
+                                             result));
+  }
+  return MERBIT_OK;
+}
+
 MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int count,
                                                   const void *b, int64_t ldb, void *x,
                                                   int64_t ldx, int start_from_x,
                                                   merbit_solver_result *results) {
   mbi_many_call call;
   merbit_status status;
-  int first, some;
   if (results != NULL && count > 0) {
     memset(results, 0, (size_t)count * sizeof *results);
   }
@@ -220,14 +239,8 @@ MERBIT_API merbit_status merbit_solver_solve_many(merbit_solver *solver, int cou
   if (status == MERBIT_OK) {
     status = mbi_solver_join(solver);
   }
-  for (first = 0; first < count && status == MERBIT_OK; first += some) {
-    const mbi_many_call rest = mbi_many_from(solver, &call, first);
-    merbit_solver_result *const result = results != NULL ? results + first : NULL;
-    const int most = solver->many != NULL ? solver->many->count : 1;
-    some = count - first < most ? count - first : most;
-    status = some > 1
-                 ? mbi_many_solve(solver, &rest, some, result)
-                 : merbit_solver_solve(solver, rest.b, rest.x, start_from_x, NULL, 0, result);
+  if (status == MERBIT_OK) {
+    status = mbi_many_groups(solver, &call, count, results);
   }
   mbi_solver_leave(solver);
   return status;

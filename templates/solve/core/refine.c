@@ -166,29 +166,22 @@ static int mbi_refine_decide(merbit_solver *solver, double last) {
                                                                  : MBI_SOLVE_ON;
 }
 
-typedef struct mbi_refine_watch {
-  const merbit_solver *solver;
-  int cancelled; /* the user's callback has asked to stop */
-} mbi_refine_watch;
-
-/* Tells the user's callback of an iteration of a correction. Its residual, relative to the
- * correction's right-hand side, becomes relative to b. */
+/* Tells the callback of the solver `user` of an iteration of a correction. Its residual,
+ * relative to the correction's right-hand side, becomes relative to b. */
 static int mbi_refine_progress(void *user, int iteration, double residual, double seconds) {
-  mbi_refine_watch *watch = (mbi_refine_watch *)user;
-  const merbit_solver *solver = watch->solver;
+  merbit_solver *solver = (merbit_solver *)user;
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   (void)seconds; /* since the correction began */
-  watch->cancelled |=
+  solver->cancelled |=
       solver->desc.progress(solver->desc.progress_user, solver->inner_iterations + iteration,
                             residual * mbi_solve_ratio(state, state->ww),
                             mbi_seconds() - solver->started) != 0;
-  return watch->cancelled;
+  return solver->cancelled;
 }
 
 /* Computes one correction, or a part of it if the user cancels, and adds it to x. If there is
  * none, sets *stop. */
-static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch *watch,
-                                        int *stop) {
+static merbit_status mbi_refine_correct(merbit_solver *solver, int *stop) {
   merbit_solver *inner = solver->inner;
   const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
   const double ratio = mbi_solve_ratio(state, state->ww);
@@ -202,7 +195,7 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch 
   inner->desc.tolerance = left > MBI_REFINE_TOLERANCE ? left : MBI_REFINE_TOLERANCE;
   inner->desc.max_iterations = solver->desc.max_iterations - first;
   inner->desc.progress = solver->desc.progress != NULL ? mbi_refine_progress : NULL;
-  inner->desc.progress_user = watch;
+  inner->desc.progress_user = solver;
   MBI_TRY(mbi_solve_zero(inner, inner->v.at[MBI_AT_X], mbi_solve_bytes(inner)));
   MBI_TRY(mbi_solve_loop(inner, 1, &ended));
   done = iterated->iterations;
@@ -221,7 +214,6 @@ static merbit_status mbi_refine_correct(merbit_solver *solver, mbi_refine_watch 
 
 /* Corrects x until the solve ends, and sets *stop as mbi_solve_loop does. */
 MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *stop) {
-  mbi_refine_watch watch = {solver, 0};
   double last = 0;
   solver->inner_iterations = 0;
   *stop = MBI_SOLVE_ON;
@@ -233,11 +225,12 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
       *stop = MBI_SOLVE_SCALE_RHS;
       return MERBIT_OK;
     }
-    *stop = mbi_refine_decide(solver, watch.cancelled ? 0 : last); /* a part may gain little */
-    if (solver->desc.progress != NULL && !watch.cancelled) {
-      (void)mbi_refine_progress(&watch, 0, 1, 0);
+    *stop =
+        mbi_refine_decide(solver, solver->cancelled ? 0 : last); /* a part may gain little */
+    if (solver->desc.progress != NULL && !solver->cancelled) {
+      (void)mbi_refine_progress(solver, 0, 1, 0);
     }
-    if (watch.cancelled && *stop == MBI_SOLVE_ON) {
+    if (solver->cancelled && *stop == MBI_SOLVE_ON) {
       *stop = MERBIT_STOP_CANCELLED;
     }
     if (*stop != MBI_SOLVE_ON) {
@@ -245,7 +238,7 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
     }
     solver->restarts += last > 0;
     last = state->ww;
-    MBI_TRY(mbi_refine_correct(solver, &watch, stop));
+    MBI_TRY(mbi_refine_correct(solver, stop));
     MBI_TRY(mbi_solve_read_residual(solver, 0));
     if (*stop != MBI_SOLVE_ON) {
       return MERBIT_OK;

@@ -215,6 +215,48 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
   return status;
 }
 
+/* Loads the caller's vectors and computes the residual of x. */
+static merbit_status mbi_solver_look(merbit_solver *solver, const void *b, const void *x,
+                                     int start_from_x) {
+  MBI_TRY(mbi_solver_load(solver, b, x, start_from_x));
+  MBI_TRY(mbi_solve_prepare_round(solver, MBI_OPEN_BEGIN, 0));
+  return mbi_solve_read_residual(solver, !start_from_x);
+}
+
+/* Reports a solve as cancelled before its first iteration. Sets x to zero, or leaves it as it
+ * is if start_from_x is not 0. `result` may be NULL. The CUDA context must be current. */
+MBI_INTERNAL merbit_status mbi_solver_decline(merbit_solver *solver, const void *b, void *x,
+                                              int start_from_x, merbit_solver_result *result) {
+  const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
+  merbit_solver_result answer;
+  mbi_solver_reset(solver, NULL, 0);
+  solver->cancelled = 1;
+  solver->inner_iterations = solver->rhs_scale = 0;
+  MBI_TRY(mbi_solver_look(solver, b, x, start_from_x));
+  if (mbi_scale_rhs_needed(solver, state)) {
+    solver->rhs_scale = -ilogb(state->b_most);
+    MBI_TRY(mbi_solver_look(solver, b, x, start_from_x));
+  }
+  if (!start_from_x) {
+    MBI_TRY(mbi_solve_copy_out(solver, MBI_AT_X, x));
+  }
+  if (result == NULL) {
+    return MERBIT_OK;
+  }
+  memset(&answer, 0, sizeof answer);
+  mbi_solver_report(solver, MERBIT_STOP_CANCELLED, &answer);
+  if (state->bb == 0 && state->ww > 0) {
+    answer.residual = HUGE_VAL;
+  }
+  answer.estimated_residual = answer.residual; /* the recurrence has not begun */
+  answer.restarts = 0;
+  mbi_solver_finish(solver, &answer);
+  (void)snprintf(answer.description, sizeof answer.description,
+                 "the progress callback asked to stop before this solve began");
+  *result = answer;
+  return MERBIT_OK;
+}
+
 /* Multiplies by the solver's matrix, without its scaling. The CUDA context must be current. */
 static merbit_status mbi_solver_product(merbit_solver *solver, const void *x, void *y) {
   int exponent;

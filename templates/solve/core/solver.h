@@ -154,6 +154,7 @@ struct merbit_solver {
   double *history;
   int history_size, history_count; /* size of `history`; last iteration stored in it, or -1 */
   int restarts, synchronizations;
+  int cancelled; /* the progress callback has asked to stop */
   int breakdowns,
       tightenings;      /* restarts after a breakdown; tightened goals since the last restart */
   int restarted;        /* the iteration of the last restart */
@@ -320,6 +321,8 @@ MBI_INTERNAL merbit_status mbi_solver_load(merbit_solver *solver, const void *b,
 MBI_INTERNAL merbit_status mbi_solver_end(merbit_solver *solver, int stop, void *x,
                                           merbit_solver_result *result);
 MBI_INTERNAL void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *result);
+MBI_INTERNAL merbit_status mbi_solver_decline(merbit_solver *solver, const void *b, void *x,
+                                              int start_from_x, merbit_solver_result *result);
 #endif /* MBI_SEPARATE */
 
 #endif

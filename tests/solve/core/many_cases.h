@@ -452,6 +452,104 @@ static void test_many_scaled_cancel(void **state) {
   linear_free(&l);
 }
 
+/* Solves for all vectors with a callback that asks to stop when it is first called. Expects
+ * that vectors from `begun` on have not begun: they keep their x if from_x, and have a zero x
+ * else. */
+static void many_cancel(merbit_solver *solver, many_system *m, watch *w, int begun,
+                        int from_x) {
+  static many_system before;
+  linear l = m->l;
+  int i, k;
+  for (k = 0; k < MANY; k++) {
+    for (i = 0; i < MANY_N; i++) {
+      m->x[k * MANY_X + i] = k == 1 ? 0.25 : m->b[k * MANY_B + i] / 7;
+    }
+  }
+  memcpy(before.x, m->x, sizeof m->x);
+  memset(w, 0, sizeof *w);
+  w->cancel_at = 1;
+  assert_int_equal(many_solve(solver, m, MANY, from_x), MERBIT_OK);
+  assert_int_equal(w->calls, 1);
+  for (k = begun; k < MANY; k++) {
+    const merbit_solver_result *found = &m->results[k];
+    double residual;
+    for (i = 0; i < MANY_N; i++) {
+      assert_true(m->x[k * MANY_X + i] == (from_x ? before.x[k * MANY_X + i] : 0));
+    }
+    l.b = &m->b[k * MANY_B];
+    residual = k != 1   ? linear_residual(&l, &m->x[k * MANY_X], 0)
+               : from_x ? HUGE_VAL
+                        : 0; /* of b = 0 */
+    assert_int_equal(found->stop, MERBIT_STOP_CANCELLED);
+    assert_true(found->iterations == 0 && found->restarts == 0);
+    assert_true(residual > DBL_MAX ? found->residual == residual
+                                   : fabs(found->residual - residual) <= 1e-14 * residual);
+    assert_true(found->estimated_residual == found->residual);
+    assert_true(from_x || found->backward_error == (k != 1));
+    assert_non_null(strstr(found->description, "asked to stop before this solve began"));
+    assert_true(found->plan_description[0] != '\0');
+  }
+  for (k = 0; k < MANY; k++) {
+    assert_true(m->x[k * MANY_X + MANY_N] == many_mark);
+  }
+  memcpy(m->alone, m->x, sizeof m->x);
+  memcpy(m->x, before.x, sizeof m->x);
+  memset(w, 0, sizeof *w);
+  w->cancel_at = 1;
+  assert_int_equal(
+      merbit_solver_solve_many(solver, MANY, m->b, MANY_B, m->x, MANY_X, from_x, NULL),
+      MERBIT_OK);
+  assert_int_equal(w->calls, 1);
+  for (k = begun; k < MANY; k++) {
+    assert_memory_equal(&m->x[k * MANY_X], &m->alone[k * MANY_X], MANY_X * sizeof(double));
+  }
+}
+
+/* Once the callback has asked to stop, no other vector begins: whether the first is cancelled
+ * or just then converges. The next call solves again. */
+static void test_many_cancelled_rest(void **state) {
+  static const struct {
+    merbit_solver_method method;
+    int vectors, refine, begun;
+  } turns[] = {{MERBIT_SOLVER_CG, 0, 0, 1},
+               {MERBIT_SOLVER_CG, 3, 0, 3},
+               {MERBIT_SOLVER_CG, 0, 1, 1},
+               {MERBIT_SOLVER_BICGSTAB, 0, 0, 1},
+               {MERBIT_SOLVER_GMRES, 0, 0, 1}};
+  static many_system m;
+  int from_x, i, cancelled = 0, converged = 0;
+  size_t t;
+  (void)state;
+  many_make(&m);
+  for (i = 0; i < MANY_N; i++) {
+    m.b[5 * MANY_B + i] = ldexp(m.b[5 * MANY_B + i], 600); /* its square overflows */
+  }
+  for (t = 0; t < 2 * (sizeof turns / sizeof turns[0]); t++) {
+    merbit_solver_desc desc = many_desc(MERBIT_PRECONDITIONER_NONE, turns[t / 2].vectors);
+    merbit_solver *solver;
+    watch w;
+    desc.method = turns[t / 2].method;
+    desc.refine = turns[t / 2].refine;
+    desc.tolerance = t % 2 == 0 ? 1e-9 : 1e-200;
+    desc.progress = watch_progress;
+    desc.progress_user = &w;
+    solver = many_solver(&m, &desc);
+    for (from_x = 0; from_x <= 1; from_x++) {
+      many_cancel(solver, &m, &w, turns[t / 2].begun, from_x);
+      cancelled += m.results[0].stop == MERBIT_STOP_CANCELLED;
+      converged += m.results[0].stop == MERBIT_STOP_CONVERGED;
+    }
+    if (t % 2 == 0) {
+      memset(&w, 0, sizeof w);
+      assert_int_equal(many_solve(solver, &m, 1, 0), MERBIT_OK);
+      assert_int_equal(m.results[0].stop, MERBIT_STOP_CONVERGED);
+    }
+    merbit_solver_destroy(solver);
+  }
+  assert_true(cancelled > 0 && converged > 0);
+  linear_free(&m.l);
+}
+
 /* One whose x loses bits when it is scaled back has not converged; its neighbours have. */
 static void test_many_rounded(void **state) {
   static const dense d = {2, {1e60, 0, 0, 1}, {1e-265, 1e-265}};
@@ -483,6 +581,6 @@ static void test_many_rounded(void **state) {
       cmocka_unit_test(test_many_again), cmocka_unit_test(test_many_stops),                    \
       cmocka_unit_test(test_many_limits), cmocka_unit_test(test_many_buffers),                 \
       cmocka_unit_test(test_many_refusals), cmocka_unit_test(test_many_scaled_cancel),         \
-      cmocka_unit_test(test_many_rounded)
+      cmocka_unit_test(test_many_rounded), cmocka_unit_test(test_many_cancelled_rest)
 
 #endif /* TEST_SOLVE_MANY_CASES_H */
