@@ -12,7 +12,7 @@ from typing import Any, Callable, ContextManager, Optional
 import numpy
 
 from . import _core
-from ._errors import bad_type, not_supported
+from ._errors import bad_argument, bad_type, not_supported
 
 HOST = -1  # the device number of host memory
 NAMES = ["", "float64", "float32", "float16", "bfloat16", "complex64", "complex128"]  # by merbit_type
@@ -50,6 +50,10 @@ class Library:
     def plain(self, array: Any) -> Any:
         """Returns the array without features of its library that merbit does not know (gradients, pending conjugates)."""
         return array
+
+    def target(self, out: Any) -> Any:
+        """Returns `out`, an array to write, without such features and over the same memory."""
+        return out
 
     def copy(self, array: Any) -> Any:
         return array.copy()
@@ -204,6 +208,11 @@ class Torch(Library):
         array = array.detach()
         return array.resolve_conj().resolve_neg().as_subclass(self.torch.Tensor)
 
+    def target(self, out: Any) -> Any:
+        if out.is_conj() or out.is_neg():  # plain would return a copy
+            raise bad_argument("out has a pending conjugate or negation; give out.resolve_conj().resolve_neg()")
+        return self.plain(out)
+
     def copy(self, array: Any) -> Any:
         return array.clone()
 
@@ -242,13 +251,10 @@ NUMPY = Library()
 _others: dict[str, Library] = {}
 
 
-def _other(name: str, kind: type[Library]) -> Optional[Library]:
-    """Returns the library of this name if the program has imported it."""
-    if name not in _others:
-        if name not in sys.modules:
-            return None
-        _others[name] = kind()
-    return _others[name]
+def type_of(module: str, name: str) -> Optional[type]:
+    """Returns a type of a module, or None: the program may not have imported it, or not completely, or have a stub."""
+    found = getattr(sys.modules.get(module), name, None)
+    return found if isinstance(found, type) else None
 
 
 def numpy_of(array: Any) -> numpy.ndarray:
@@ -262,9 +268,12 @@ def library_of(array: Any) -> Optional[Library]:
     """Returns the library of an array, or None if it is not NumPy, CuPy or PyTorch."""
     if isinstance(array, numpy.ndarray):
         return NUMPY
-    for library in (_other("torch", Torch), _other("cupy", CuPy)):
-        if library is not None and isinstance(array, library.array_type()):
-            return library
+    for module, name, kind in (("torch", "Tensor", Torch), ("cupy", "ndarray", CuPy)):
+        arrays = type_of(module, name)
+        if arrays is not None and isinstance(array, arrays):
+            if module not in _others:
+                _others[module] = kind()
+            return _others[module]
     return None
 
 

@@ -203,7 +203,7 @@ class Matrix(InThisProcess):
         if wants_gradient(out):
             raise bad_argument("out requires a gradient; give out.detach()")
         library = library_of(out)
-        return out if library is None else library.plain(out)
+        return out if library is None else library.target(out)
 
     def _shares(self, x: Operand, y: Any, vector_type: int) -> Iterator[tuple[Any, Any, int]]:
         """Cuts x and y into parts for one product each: (part of x, part of y, number of vectors)."""

@@ -135,7 +135,7 @@ class Preconditioner(InThisProcess):
         place = self._place(r)
         if out is None:
             out = library.empty((self.shape[0],), self._source.value_type, place)
-        z = library.plain(out) if library_of(out) is library else out
+        z = library.target(out) if library_of(out) is library else out
         getter = library.stream_getter(place)
         if stream is None and getter is not None:
             stream = getter()

@@ -9,7 +9,7 @@ import numpy
 
 from . import _core
 from ._errors import ArgumentTypeError, bad_argument, bad_type, check_name
-from ._libraries import HOST, NAMES, NUMPY, TYPES, Library, library_of, numpy_of, refuse_gradient
+from ._libraries import HOST, NAMES, NUMPY, TYPES, Library, library_of, numpy_of, refuse_gradient, type_of
 
 CSR, COO, BSR = 0, 1, 2
 SYMMETRIES = {None: 0, "symmetric": 1, "skew": 2, "hermitian": 3}
@@ -173,9 +173,9 @@ def parts_of(matrix: Any, shape: Any, dtype: Optional[str], base: int, symmetry:
         return _of_tuple(tuple(matrix), shape, TYPES[dtype] if dtype else 0, base, number)
     if base != 0 or dtype is not None:
         raise bad_argument("base and dtype are for matrices given as a tuple of arrays")
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(matrix, torch.Tensor):
-        found = _of_torch(torch, matrix, number)
+    tensors = type_of("torch", "Tensor")
+    if tensors is not None and isinstance(matrix, tensors):
+        found = _of_torch(sys.modules["torch"], matrix, number)
     elif isinstance(getattr(matrix, "format", None), str) and hasattr(matrix, "tocsr"):
         found = _of_scipy(matrix, number)
     else:

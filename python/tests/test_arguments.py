@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pickle
+import sys
 
 import numpy
 import pytest
@@ -338,3 +339,51 @@ def test_exceptions():
         again = pickle.loads(pickle.dumps(error))
         assert type(again) is type(error) and again.status == status and str(again) == str(error)
     assert issubclass(merbit.HostMemoryError, MemoryError) and issubclass(merbit.MatrixError, ValueError)
+
+
+class Tensor:
+    """A stand-in for torch.Tensor, with what merbit asks of an array that it writes."""
+
+    requires_grad, layout, dtype = False, "strided", Odd(is_complex=True)
+
+    def __init__(self, data, conjugate=False, negative=False):
+        self.data, self.is_conj, self.is_neg = data, lambda: conjugate, lambda: negative
+
+    def resolve_conj(self):
+        return Tensor(self.data.copy()) if self.is_conj() or self.is_neg() else self
+
+    resolve_neg = detach = contiguous = lambda self: self
+    as_subclass = lambda self, kind: self
+    data_ptr = None
+
+
+def test_pending_conjugates(monkeypatch):
+    """An out whose elements are not what its memory holds is refused: a product would only change a copy."""
+    utils = Odd(dlpack=Odd(to_dlpack=lambda tensor: tensor.data.__dlpack__()))
+    monkeypatch.setitem(sys.modules, "torch", Odd(Tensor=Tensor, strided="strided", utils=utils, _C=None))
+    monkeypatch.setattr(merbit._libraries, "_others", {})
+    S = scipy.sparse.diags_array([2.0, 4.0, 8.0]).tocsr()
+    A, M, x = merbit.csr(S.astype(complex)), merbit.Preconditioner(S, "jacobi"), numpy.ones(3, complex)
+    for pending in {"conjugate": True}, {"negative": True}:
+        with pytest.raises(ValueError, match=r"out has a pending conjugate or negation; give out.resolve_conj\(\)"):
+            A.multiply(x, Tensor(numpy.zeros(3, complex), **pending))
+        with pytest.raises(ValueError, match="out has a pending conjugate or negation"):
+            M.apply(Tensor(numpy.ones(3)), Tensor(numpy.zeros(3), **pending))
+    y, z = Tensor(numpy.zeros(3, complex)), Tensor(numpy.zeros(3))
+    A.multiply(x, y)
+    M.apply(Tensor(numpy.ones(3)), z)
+    assert y.data.tolist() == [2, 4, 8] and z.data.tolist() == [0.5, 0.25, 0.125]
+
+
+@pytest.mark.parametrize("module", [None, Odd(), Odd(Tensor=len, ndarray=len), Odd(Tensor=Odd, ndarray=Odd)])
+def test_stubs_of_other_libraries(monkeypatch, module):
+    """Programs of NumPy alone run beside a stub of another library, and beside one whose import has failed or not ended."""
+    for name in "torch", "cupy":
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(merbit._libraries, "_others", {})
+    S, x = scipy.sparse.diags_array([2.0, 4.0, 8.0]).tocsr(), numpy.ones(3)
+    A = merbit.csr(S)
+    assert (A @ x).tolist() == [2, 4, 8] and merbit.cg(A, x, x)[1].converged
+    assert merbit.Preconditioner(S, "jacobi").apply(x).tolist() == [0.5, 0.25, 0.125]
+    with pytest.raises(TypeError, match="no matrix"):
+        merbit.csr(3)

@@ -157,6 +157,10 @@ def test_wrong_tensors(sparse, place):
             A @ wrong
     with pytest.raises(ValueError, match="gradient"):
         A.multiply(x, torch.ones(8, dtype=torch.float64, device=place, requires_grad=True))
+    for out in (torch._neg_view(torch.ones(8, dtype=torch.float64, device=place)),
+                torch.ones(8, dtype=torch.complex128, device=place).conj()):  # fmt: skip
+        with pytest.raises(ValueError, match="out has a pending conjugate or negation"):
+            A.multiply(x, out)
     with pytest.raises(TypeError, match="dense"):
         merbit.csr(torch.eye(3))
     with pytest.raises(ValueError, match="is no matrix"):
