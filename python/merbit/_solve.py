@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import operator
 import threading
 from typing import Any, Callable, Mapping, Optional, Union
@@ -85,10 +84,10 @@ def _named(result: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 def _callback(progress: Progress) -> Optional[Callable[[int, float, float], object]]:
     """Returns a callable itself, or one that moves a tqdm bar to the number of iterations."""
-    if progress is None or (callable(progress) and not hasattr(progress, "update")):
-        return progress
     if hasattr(progress, "update") and hasattr(progress, "n"):
         return lambda iteration, change, seconds: progress.update(iteration - progress.n)
+    if progress is None or callable(progress):
+        return progress
     raise bad_type(f"progress is {progress!r}; it must be a function of (iteration, change, seconds) or a tqdm bar")
 
 
@@ -118,7 +117,9 @@ def _callback_of(M: Any, source: Source, library: Library, device: int) -> Any:
             answer = apply(library.copy(library.borrowed(r, n, source.value_type, device)))
             if numpy.ndim(answer) == 0:
                 raise bad_type(f"M returned {answer!r}; it must return z, an array like r")
-            if math.prod(numpy.shape(answer)) != n:  # NumPy would repeat a single number
+            if "complex" in str(getattr(answer, "dtype", "")):  # NumPy would drop the imaginary part
+                raise bad_type(f"M returned an array of {answer.dtype}; r and z are of {NAMES[source.value_type]}")
+            if tuple(numpy.shape(answer)) != (n,):  # NumPy would repeat a single number
                 raise bad_argument(f"M returned an array of shape {tuple(numpy.shape(answer))}; r and z have shape ({n},)")
             library.borrowed(z, n, source.value_type, device)[...] = answer
 
@@ -174,6 +175,7 @@ def _solve(method: str, A: Any, b: Any, x0: Any, M: Any, progress: Progress, **o
     check_sizes(**{name: options[name] for name in SIZES if name in options})
     matrix = matrix_of(A)
     source = matrix._source
+    _real(source)
     library = library_of(b)
     if library is None:
         raise bad_type(f"b is of type {type(b).__name__}; merbit takes arrays of NumPy, CuPy and PyTorch")

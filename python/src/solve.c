@@ -1,6 +1,8 @@
 /* Solvers of A x = b, PageRank and eigenpairs, with callbacks into Python. */
 #include "binding.h"
 
+#include <limits.h>
+
 /* The state that the callbacks of one call share. */
 typedef struct mpy_watch {
   PyObject *progress; /* called with (iteration, change, seconds); NULL: nothing to call */
@@ -259,7 +261,8 @@ static PyObject *solver_solve(PyObject *object, PyObject *arguments) {
     self->watch.progress = or_null(progress);
     Py_BEGIN_ALLOW_THREADS
     status = merbit_solver_solve(self->solver, b.data, x.data, start, (double *)history.data,
-                                 (int)history.shape[0], &result);
+                                 history.shape[0] < INT_MAX ? (int)history.shape[0] : INT_MAX,
+                                 &result);
     Py_END_ALLOW_THREADS
     self->watch.progress = NULL;
     self->busy = 0;
