@@ -15890,8 +15890,7 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
 }
 
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
-	const int64_t shortest = (header->array ? 2 : header->field == MBI_MM_PATTERN ? 4 : 6) +
-			(header->field == MBI_MM_COMPLEX ? 2 : 0);
+	const int64_t shortest = header->array ? 2 : 4;
 	const int64_t rest =
 			in->total - in->taken + (in->end - in->next) - in->added + (int64_t)in->rest_size;
 	const int64_t left = rest > 0 ? rest : 0;
@@ -39204,7 +39203,7 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
 	}
 	if (most == 0) {
 		return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT, "pagerank_desc.%s has %" PRId64
-				" weights, all zero; at least one must be above", name, run->n);
+				" weights, all zero; at least one must be above 0", name, run->n);
 	}
 	for (i = 0; i < run->n; i++) { sum += mbi_pagerank_at(run->type, given, i) / most; }
 	for (i = 0; i < run->n; i++) {

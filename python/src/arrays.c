@@ -128,7 +128,7 @@ const char *mpy_type_name(mpy_type type) {
       return names[i].name;
     }
   }
-  return "a type that merbit does not know";
+  return "unknown to merbit";
 }
 
 const char *mpy_merbit_type_name(merbit_type type) {

@@ -187,14 +187,12 @@ static merbit_status mbi_mm_check_sizes(const mbi_mm_input *in, const mbi_mm_hea
   return MERBIT_OK;
 }
 
-/* Fails, before memory is allocated, if the rest of the input is too short for its entries. The
- * shortest lines are "1 1" for patterns, "1 1 1" for values and "1" in array files; an
- * imaginary part takes two more bytes, and the last newline may be missing. */
+/* Fails, before memory is allocated, if the rest of the input is too short for its entries. An
+ * entry has a value, in array files, or else at least a row and a column: "1" or "1 1". Those
+ * of other fields are longer, but a line that lacks their value shall be reported as such. The
+ * last newline may be missing. */
 static merbit_status mbi_mm_check_entries(const mbi_mm_input *in, const mbi_mm_header *header) {
-  const int64_t shortest = (header->array                     ? 2
-                            : header->field == MBI_MM_PATTERN ? 4
-                                                              : 6) +
-                           (header->field == MBI_MM_COMPLEX ? 2 : 0);
+  const int64_t shortest = header->array ? 2 : 4;
   const int64_t rest =
       in->total - in->taken + (in->end - in->next) - in->added + (int64_t)in->rest_size;
   const int64_t left = rest > 0 ? rest : 0; /* the size line may lack its newline */

@@ -4,7 +4,7 @@ their numbers are too large for those readers."""
 
 ANSWERS = {
     "LAGraph__mangled1": ("INVALID_FILE", 1, 'the object is "mangled"'),
-    "LAGraph__mangled10": ("INVALID_FILE", 4, "3 entries of at least 6 bytes"),
+    "LAGraph__mangled10": ("INVALID_FILE", 7, "the file ends early, after 2 of 3 entries"),
     "LAGraph__mangled12": ("INVALID_FILE", 5, '"1 1" has no value'),
     "LAGraph__mangled13": ("INVALID_FILE", 7, "column index 9999 exceeds the 4 columns"),
     "LAGraph__mangled15": ("INVALID_FILE", 5, '".959" follows the entry'),
@@ -12,7 +12,7 @@ ANSWERS = {
     "LAGraph__mangled3": ("INVALID_FILE", 1, 'the field is "mangled"'),
     "LAGraph__mangled4": ("INVALID_FILE", 1, 'the symmetry is "mangled"'),
     "LAGraph__mangled6": ("INVALID_FILE", 5, '"1" follows the entry'),
-    "LAGraph__mangled7": ("INVALID_FILE", 4, "3 entries of at least 6 bytes"),
+    "LAGraph__mangled7": ("INVALID_FILE", 5, '"1 1" has no value'),
     "LAGraph__mangled9": ("INVALID_FILE", 4, "3 rows and 4 columns"),
     "LAGraph__mangled_bool": ("OK", None, ""),
     "LAGraph__mangled_int16": ("OK", None, ""),

@@ -21,7 +21,7 @@ SPECIAL = re.compile(rb"([+-]?)(nan|inf|infinity)\Z", re.I)
 PACKED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04")
 FIELDS = (b"real", b"integer", b"pattern", b"complex", b"unsigned-integer")
 SYMMETRIES = (b"general", b"symmetric", b"skew-symmetric", b"hermitian")
-SHORTEST = {"array": 2, "pattern": 4, "values": 6}  # bytes of "1\n", "1 1\n" and "1 1 1\n"
+SHORTEST = {"array": 2, "coordinate": 4}  # bytes of "1\n" and "1 1\n"
 
 
 if hasattr(sys, "set_int_max_str_digits"):
@@ -254,7 +254,7 @@ def read_text(data, form, length_known):
     count = array_count(rows, cols, symmetry) if array else count[0]
     if length_known:
         behind = max(0, len(data) - sum(len(line) + 1 for line in lines[:number]))
-        shortest = SHORTEST["array" if array else "pattern" if field == b"pattern" else "values"]
+        shortest = SHORTEST["array" if array else "coordinate"]
         if not limit_rows(rows, size):
             raise Fault("TOO_LARGE", number)
         if count * shortest > behind + 1:

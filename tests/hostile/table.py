@@ -118,6 +118,8 @@ CASES = [
      Bad(2, "rows exceed", "TOO_LARGE", Bad(4, "after 1 of 9223372036854775807"))),
     ("array_too_long", A + b"100000 100000\n1 \n", too_many(2, 4, "after 1 of")),
     ("entries_10_17", G + b"9 9 100000000000000000\n1 1 1\n", too_many(2, 4, "after 1 of 100000000000000000")),
+    ("entry_without_value", G + b"2 2 1\n1 1\n", Bad(3, '"1 1" has no value')),
+    ("entries_without_values", G + b"2 2 2\n1 1\n2 2", Bad(3, '"1 1" has no value')),
     ("one_entry_too_many", G + b"9 9 2\n1 1 1\n", too_many(2, 4, "after 1 of 2")),
     ("shortest_entries", G + b"9 9 2\n1 1 1\n2 2 2", Good(9, 9, {(1, 1): 1, (2, 2): 2})),
     ("pattern_just_too_short", P + b"9 9 2\n1 1\n2 ", too_many(2, 4, "has no column index")),

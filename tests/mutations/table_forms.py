@@ -363,6 +363,9 @@ MUTATIONS = [
      "skew-symmetric imaginary parts are not negated", READER),
     ("mbi_mm_suits_diagonal", "entry->imaginary == 0;", "1;",
      "a Hermitian matrix has an imaginary part on its diagonal", READER),
-    ("mbi_mm_check_entries", "(header->field == MBI_MM_COMPLEX ? 2 : 0)", "0",
-     "memory is asked for more complex entries than a file can hold", READER),
+    ("mbi_pagerank_distribution", "at least one must be above 0", "at least one must be above",
+     "a sentence lacks its last word", "solve_pagerank_refusals"),
+    ("mbi_mm_check_entries", "header->array ? 2 : 4", "header->array ? 2 : 6",
+     "a line that lacks its value is taken for the end of the file", READER),
+    ("mbi_mm_check_entries", "header->array ? 2 : 4", "2", "memory is asked for more entries than a file can hold", READER),
 ]

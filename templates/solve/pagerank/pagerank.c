@@ -116,7 +116,7 @@ static merbit_status mbi_pagerank_distribution(const mbi_pagerank *run, const ch
   if (most == 0) {
     return mbi_fail(run->context, MERBIT_INVALID_ARGUMENT,
                     "pagerank_desc.%s has %" PRId64
-                    " weights, all zero; at least one must be above",
+                    " weights, all zero; at least one must be above 0",
                     name, run->n);
   }
   for (i = 0; i < run->n; i++) {

@@ -93,8 +93,9 @@ static void test_refused_distributions(void **state) {
   bad[2] = INFINITY;
   refused(context, &view, &desc, ranks, MERBIT_INVALID_ARGUMENT, "personalisation[2] is inf");
   bad[0] = bad[2] = -0.0;
-  refused(context, &view, &desc, ranks, MERBIT_INVALID_ARGUMENT,
-          "pagerank_desc.personalisation has 3 weights, all zero");
+  refused(
+      context, &view, &desc, ranks, MERBIT_INVALID_ARGUMENT,
+      "pagerank_desc.personalisation has 3 weights, all zero; at least one must be above 0");
   desc.personalisation = NULL;
   desc.start = bad;
   refused(context, &view, &desc, ranks, MERBIT_INVALID_ARGUMENT,
