@@ -166,8 +166,8 @@ typedef struct merbit_dist_result {
                        ||b||^2 is too large or too small for f64, or another sum too large: then
                        scale b or A */
   int iterations;
-  double residual;           /* solve: ||b - A x|| / ||b|| in the 2-norm, recomputed from x.
-                                pagerank: the L1 norm of the last change */
+  double residual;           /* solve: ||b - A x|| / ||b|| in the 2-norm, recomputed from x; NaN if
+                                ||b||^2 is too small. pagerank: the L1 norm of the last change */
   double estimated_residual; /* the same, estimated by the iteration's recurrence */
   double seconds;            /* time of the call */
   int synchronizations;      /* CUDA: how often the host waited for the GPU */
@@ -2867,6 +2867,7 @@ static merbit_status mbi_dist_solve_run(mbi_dist_solve *v,
       MBI_TRY(tiny ? MERBIT_OK : mbi_dist_zero(v->d, v->x, v->stream));
       MBI_TRY(mbi_dist_wait(v->d, v->stream));
       v->result->stop = tiny ? MERBIT_STOP_NOT_FINITE : MERBIT_STOP_CONVERGED;
+      v->result->residual = v->result->estimated_residual = tiny ? (double)NAN : 0;
       return MERBIT_OK;
     }
     v->result->residual = sqrt(s[MBI_DIST_RR] / s[MBI_DIST_BB]);

@@ -8,6 +8,7 @@ typedef struct solve_case {
   const test_matrix *m;
   merbit_side side;
   int single, start_from_x, zero_b;
+  int tiny_b; /* 1: the square of ||b|| is 0, but b is not */
   merbit_dist_solver_desc desc;
   merbit_stop stop;
   int iterations; /* of one process; 0: not compared */
@@ -67,7 +68,7 @@ TEST_UNUSED static void solve_split_diagonal(test_matrix *m) {
 }
 
 TEST_UNUSED static double solve_b(const solve_case *c, int64_t i) {
-  return c->zero_b ? 0 : 1 + (double)(i % 7) / 8;
+  return c->zero_b ? 0 : c->tiny_b ? 1e-200 : 1 + (double)(i % 7) / 8;
 }
 
 static merbit_status solve_body(merbit_context *context, const merbit_exchange *exchange,
@@ -121,6 +122,8 @@ static merbit_status solve_body(merbit_context *context, const merbit_exchange *
                              c->start_from_x, stream, &result);
   if (status == MERBIT_OK) {
     RANKS_CHECK(result.stop == c->stop);
+    RANKS_CHECK((isnan(result.residual) != 0) == c->tiny_b);
+    RANKS_CHECK((isnan(result.estimated_residual) != 0) == c->tiny_b);
     RANKS_CHECK(result.stop != MERBIT_STOP_CONVERGED || c->zero_b || history[0] > 0);
     RANKS_CHECK(context->side == MERBIT_SIDE_CUDA || result.iterations < 4 ||
                 history[3] != -1); /* each iteration is a check */

@@ -90,6 +90,21 @@ static void a_sum_that_overflows_leaves_x(void **state) {
   }
 }
 
+/* A residual relative to ||b|| cannot be told, and 0 would be that of a solution. */
+static void a_tiny_b_has_no_residual(void **state) {
+  test_matrix m;
+  solve_case c;
+  (void)state;
+  solve_matrix(15, 0, &m);
+  memset(&c, 0, sizeof c);
+  c.m = &m;
+  c.desc.method = MERBIT_SOLVER_CG;
+  c.tiny_b = c.start_from_x = 1;
+  c.stop = MERBIT_STOP_NOT_FINITE;
+  solve_run(&c);
+  test_matrix_free(&m);
+}
+
 static void pagerank_is_that_of_one_process(void **state) {
   (void)state;
   page_run(MERBIT_SIDE_CPU, 1, 4, 0);
@@ -100,6 +115,7 @@ int main(void) {
       cmocka_unit_test(systems_are_solved_as_by_one_process),
       cmocka_unit_test(each_stop_is_told),
       cmocka_unit_test(a_sum_that_overflows_leaves_x),
+      cmocka_unit_test(a_tiny_b_has_no_residual),
       cmocka_unit_test(pagerank_is_that_of_one_process),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,6 +50,7 @@ MUTATIONS = [
     ("mbi_dist_part_end", "end < elements ? end : elements;", "elements;", "parts of a sum overlap",
      "dist_product|dist_solve"),
     ("mbi_dist_check_every", "mbi_dist_sums_on_host(d) ? 1 :", "", "iterations go on after the last", "dist_solve"),
+    ("mbi_dist_solve_run", "tiny ? (double)NAN : 0;", "0;", "the residual of a tiny b is that of a solution", "dist_solve"),
     # ---- Failures ----------------------------------------------------------------------------------
     ("mbi_dist_end", "d->broken = 1;", "", "an operator is used again after a failure", "dist_errors"),
     ("mbi_dist_agree", "status = (merbit_status)ranks->from[q];", "", "ranks have no status for another one's failure",
