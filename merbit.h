@@ -22481,8 +22481,8 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const double lines = together || mbi_together_abreast(plan) ? 0 : mbi_rows_lines(plan);
 	const double factor = together ? (plan->type == MERBIT_F32 ? 1.0 : 0.97) + 0.35 * uneven
 			: mbi_together_abreast(plan) ? 1.1 : mbi_rows_long(plan) ? 1.0 : 0.9 + 0.16 * uneven;
-	const mbi_walkers walkers = {mbi_rows_lanes(plan), mbi_rows_at_once(plan),
-			mbi_rows_threads(plan), MBI_CHOOSE_HALF, 1};
+	const mbi_walkers walkers = {(double)mbi_rows_lanes(plan), mbi_rows_at_once(plan),
+			(double)mbi_rows_threads(plan), MBI_CHOOSE_HALF, 1};
 	const double traffic = mbi_phases_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
 			mbi_rows_gathers(plan, &t), &walkers);
 	const double turns = t.nnz < t.rows ? t.rows / mbi_choose_lanes(plan) * 1.5 : 0;
@@ -22793,8 +22793,8 @@ static double mbi_sliced_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const double slots = (double)mbi_sliced_slots(plan);
 	const double bytes = mbi_sliced_bytes(plan) + MBI_SLICED_ROW * t.rows;
-	const mbi_walkers walkers = {mbi_sliced_parts(plan), mbi_sliced_at_once(plan),
-			mbi_sliced_threads(plan), MBI_SLICED_HALF, 0};
+	const mbi_walkers walkers = {(double)mbi_sliced_parts(plan), mbi_sliced_at_once(plan),
+			(double)mbi_sliced_threads(plan), MBI_SLICED_HALF, 0};
 	const double traffic =
 			mbi_phases_overlap(plan, 0.9 * (t.vectors + bytes * mbi_choose_stream(plan)),
 			mbi_sliced_gathers(plan, &t), &walkers);

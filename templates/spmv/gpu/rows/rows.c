@@ -385,8 +385,8 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
                         : mbi_together_abreast(plan) ? 1.1
                         : mbi_rows_long(plan)        ? 1.0
                                                      : 0.9 + 0.16 * uneven;
-  const mbi_walkers walkers = {mbi_rows_lanes(plan), mbi_rows_at_once(plan),
-                               mbi_rows_threads(plan), MBI_CHOOSE_HALF, 1};
+  const mbi_walkers walkers = {(double)mbi_rows_lanes(plan), mbi_rows_at_once(plan),
+                               (double)mbi_rows_threads(plan), MBI_CHOOSE_HALF, 1};
   const double traffic =
       mbi_phases_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
                          mbi_rows_gathers(plan, &t), &walkers);

@@ -365,8 +365,8 @@ MBI_INTERNAL double mbi_sliced_cost(const merbit_plan *plan) {
   const mbi_traffic t = mbi_traffic_of(plan);
   const double slots = (double)mbi_sliced_slots(plan);
   const double bytes = mbi_sliced_bytes(plan) + MBI_SLICED_ROW * t.rows;
-  const mbi_walkers walkers = {mbi_sliced_parts(plan), mbi_sliced_at_once(plan),
-                               mbi_sliced_threads(plan), MBI_SLICED_HALF, 0};
+  const mbi_walkers walkers = {(double)mbi_sliced_parts(plan), mbi_sliced_at_once(plan),
+                               (double)mbi_sliced_threads(plan), MBI_SLICED_HALF, 0};
   const double traffic =
       mbi_phases_overlap(plan, 0.9 * (t.vectors + bytes * mbi_choose_stream(plan)),
                          mbi_sliced_gathers(plan, &t), &walkers);
