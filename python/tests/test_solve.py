@@ -336,7 +336,8 @@ def test_preconditioner_object(random, kind, dtype):
     assert M.apply(r, out) is out and M(r).tolist() == M.matvec(r).tolist() == out.tolist() == z.tolist()
     x, info = merbit.cg(A, b, M=M)
     x_named, named = merbit.cg(A, b, preconditioner=kind)
-    assert info.converged and abs(info.iterations - named.iterations) <= 1
+    rounded = 1 if dtype == "float64" else 1 + named.iterations // 8  # by which roundings may change the iterations
+    assert info.converged and abs(info.iterations - named.iterations) <= rounded
     numpy.testing.assert_allclose(x, x_named, rtol=1e-6 if dtype == "float64" else 2e-2)
     if dtype == "float64":
         counts = {}
