@@ -20,6 +20,8 @@ MUTATIONS = [
     ("mbi_phases_overlap", "streams += steps * share;", "streams += share;", "long rows stream in many steps for nothing", "spmv_choose_phases"),
     ("mbi_phases_overlap", "/\n                mbi_phases_steps(walkers, nnz / rows);", ";", "lanes chosen for long rows seem too few for them",
      "spmv_choose_phases"),
+    ("mbi_choose_small_rows", "(!mbi_phases_few(plan, 1, 256) || mbi_rows_cost(plan) <= mbi_scan_cost(plan)) &&", "",
+     "long rows that lie together seem to take no time in L2", "spmv_choose_phases"),
     ("mbi_phases_share", "!plan->nonempty.sampled_parts", "0", "parts that were not sampled have shares", "spmv_choose_phases"),
     ("mbi_hubs_thin", "(1 + MBI_CHOOSE_HALF / flight) /", "1.0 /", "one block per multiprocessor gathers at the full rate", CHOOSE),
     ("mbi_rows_sparse", "5 * plan->nonempty.count <= 3 * plan->device.rows", "5 * plan->nonempty.count < 3 * plan->device.rows", "exactly two of five empty rows are too few",

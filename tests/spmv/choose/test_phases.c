@@ -193,11 +193,47 @@ static void auto_sees_phases(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "forecast ");
 }
 
+/* A matrix that L2 holds, with long rows together: ROWS is compared with SCAN by forecasts. */
+static void auto_sees_phases_in_l2(void **state) {
+  merbit_plan plan;
+  int p;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 290000, 4000000);
+  plan.nonempty.longest = 400;
+  plan.nonempty.typical = 200;
+  plan.nonempty.sectors = 0.5;
+  plan.nonempty.sampled_parts = 1;
+  plan.desc.expected_calls = 10;
+  for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
+    plan.nonempty.parts[p].rows = p < 8 ? 625 : 35625;
+    plan.nonempty.parts[p].sectors = p < 8 ? 1 : 0;
+  }
+  assert_true(mbi_choose_small(&plan));
+  takes(&plan, MERBIT_METHOD_SCAN, "small");
+  plan.nonempty.sampled_parts = 0;
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
+  plan.nonempty.sampled_parts = 1;
+  square_of(&plan, MERBIT_F32, 200000, 4000000); /* rows of 42 and of 13: few, but no matter */
+  plan.nonempty.longest = 50;
+  plan.nonempty.typical = 30;
+  plan.nonempty.sectors = 0.02;
+  plan.nonempty.sampled_parts = 1;
+  plan.desc.expected_calls = 10;
+  for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
+    plan.nonempty.parts[p].rows = p < 8 ? 6000 : 19000;
+    plan.nonempty.parts[p].sectors = 0.02;
+  }
+  assert_true(mbi_phases_few(&plan, 1, 256));
+  assert_true(mbi_rows_cost(&plan) <= mbi_scan_cost(&plan));
+  takes(&plan, MERBIT_METHOD_ROWS, "small");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(parts_are_taken),           cmocka_unit_test(even_parts_change_nothing),
       cmocka_unit_test(phases_follow_each_other),  cmocka_unit_test(long_rows_are_few),
       cmocka_unit_test(long_rows_take_many_steps), cmocka_unit_test(small_blocks_for_few_rows),
-      cmocka_unit_test(shares_of_the_nonzeros),    cmocka_unit_test(auto_sees_phases)};
+      cmocka_unit_test(shares_of_the_nonzeros),    cmocka_unit_test(auto_sees_phases),
+      cmocka_unit_test(auto_sees_phases_in_l2)};
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
