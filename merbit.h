@@ -1127,7 +1127,8 @@ typedef enum merbit_preconditioner_kind {
                                              inverse in two factors (Kolotilina, Yeremin 1993) */
   MERBIT_PRECONDITIONER_AMG = 6           /* A without zeros on the diagonal: algebraic multigrid by
                                              smoothed aggregation (Vanek, Mandel, Brezina 1996);
-                                             for A far from symmetric, unsmoothed (Notay 2012) */
+                                             for A far from symmetric, by reduction (lAIR:
+                                             Manteuffel, Ruge, Southworth 2018) */
 } merbit_preconditioner_kind;
 
 /* Options of merbit_preconditioner_create, for which `kind` must be set and be neither NONE nor
@@ -34176,8 +34177,17 @@ static const mbi_precondition_method mbi_fsai_method = {
 #define MBI_LAMBDA_SAFETY 1.1
 #define MBI_LAMBDA_DOMINANT 2.01
 #define MBI_AMG_COARSENING 1.5
-#define MBI_AMG_LEVELS 16
+#define MBI_AMG_LEVELS 24
 #define MBI_AMG_COARSEST 256
+
+#define MBI_REDUCTION_THETA 0.25
+#define MBI_REDUCTION_THETA_FIRST 0.1
+#define MBI_REDUCTION_THETA_SECOND 0.25
+#define MBI_REDUCTION_NEAR 12
+#define MBI_REDUCTION_PIVOT 1e-300
+#define MBI_REDUCTION_COARSENING 1.1
+#define MBI_REDUCTION_GROWTH 1.5
+#define MBI_REDUCTION_EVERY 3
 
 typedef struct mbi_amg_csr {
 	int64_t rows, cols, nnz;
@@ -34200,6 +34210,11 @@ typedef struct mbi_amg_level {
 	double *t;
 	int plain;
 	int nonsymmetric;
+	int reduced;
+	double *most;
+	int32_t *attached;
+	int32_t *points;
+	mbi_amg_csr halves[2];
 	double *inverse;
 	double lambda;
 	mbi_amg_csr p, r;
@@ -34235,16 +34250,20 @@ typedef struct mbi_amg_build {
 #define MBI_CYCLE_RATIO_LAST 30.0
 #define MBI_CYCLE_SCALARS (3 * (2 + MBI_CYCLE_MOST))
 
+enum { MBI_GRID_A, MBI_GRID_P, MBI_GRID_R, MBI_GRID_C, MBI_GRID_MATRICES };
+
 typedef struct mbi_amg_grid {
 	int64_t rows;
-	merbit_view views[3];
-	merbit_plan *plans[3];
-	float *single[3];
+	merbit_view views[MBI_GRID_MATRICES];
+	merbit_plan *plans[MBI_GRID_MATRICES];
+	float *single[MBI_GRID_MATRICES];
 	void *inverse, *b, *x, *y;
+	void *inverse_c, *z;
 } mbi_amg_grid;
 
 typedef struct mbi_amg {
 	int count;
+	int reduced;
 	mbi_amg_level levels[MBI_AMG_LEVELS];
 	int64_t entries[MBI_AMG_LEVELS];
 	mbi_amg_grid grids[MBI_AMG_LEVELS];
@@ -35597,6 +35616,601 @@ static merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_level *le
 	return status;
 }
 
+/* ==== >>solve/amg/splitting.c  multigrid: splitting into C and F points ==== */
+typedef struct mbi_splitting {
+	mbi_amg_build build;
+	const mbi_amg_level *level;
+	mbi_amg_csr strong, influences;
+	double *weight;
+	unsigned char *chosen;
+	int32_t *open;
+	int tasks;
+	int32_t open_count[MBI_MAX_THREADS];
+	int32_t points[MBI_MAX_THREADS + 1];
+} mbi_splitting;
+
+#define MBI_SPLITTING_F 0.0
+#define MBI_SPLITTING_C (-1.0)
+
+static void mbi_splitting_strong(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_amg_level *level = ((const mbi_splitting *)build->self)->level;
+	const mbi_amg_csr *a = &level->a;
+	const int64_t last = mbi_amg_share(a, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row = mbi_amg_share(a, build->tasks, task), k;
+	(void)marks;
+	for (; row < last; row++) {
+		const int64_t begin = a->row_ptr[row], end = a->row_ptr[row + 1], start = part->used;
+		double least = 0, greatest = 0, diagonal = 0, sign;
+		if (!mbi_amg_reserve(build, task, end - begin)) { return; }
+		for (k = begin; k < end; k++) {
+			const double value = a->values[k];
+			if (a->col_ind[k] == row) {
+				diagonal = value;
+			} else {
+				least = value < least ? value : least;
+				greatest = value > greatest ? value : greatest;
+			}
+		}
+		level->most[row] = greatest > -least ? greatest : -least;
+		sign = diagonal < 0 ? 1 : -1;
+		least = MBI_REDUCTION_THETA * (diagonal < 0 ? greatest : -least);
+		for (k = begin; k < end; k++) {
+			const double value = sign * a->values[k];
+			if (value > 0 && value >= least && a->col_ind[k] != row) {
+				part->col_ind[part->used++] = a->col_ind[k];
+			}
+		}
+		build->to->row_ptr[row + 1] = (int32_t)(part->used - start);
+	}
+}
+
+#define MBI_SPLITTING_ROWS(s, row, last) \
+	mbi_splitting *s = (mbi_splitting *)argument; \
+	const int64_t last = mbi_amg_share(&s->strong, s->tasks, task + 1); \
+	int64_t row = mbi_amg_share(&s->strong, s->tasks, task)
+
+static void mbi_splitting_weigh(void *argument, int task) {
+	MBI_SPLITTING_ROWS(s, row, last);
+	int32_t *list = s->open + row, count = 0;
+	for (; row < last; row++) {
+		const int32_t influences = s->influences.row_ptr[row + 1] - s->influences.row_ptr[row];
+		s->chosen[row] = 0;
+		s->weight[row] = influences == 0 ? MBI_SPLITTING_F
+				: influences + (double)(mbi_amg_hash((uint64_t)row) >> 11) * (1.0 / 9007199254740992.0);
+		if (influences > 0) { list[count++] = (int32_t)row; }
+	}
+	s->open_count[task] = count;
+}
+
+static int mbi_splitting_exceeds(const mbi_splitting *s, const mbi_amg_csr *graph, int32_t row) {
+	const double own = s->weight[row];
+	int64_t k;
+	for (k = graph->row_ptr[row]; k < graph->row_ptr[row + 1]; k++) {
+		const int32_t column = graph->col_ind[k];
+		const double other = s->weight[column];
+		if (other > own || (other == own && column > row)) { return 0; }
+	}
+	return 1;
+}
+
+static void mbi_splitting_choose(void *argument, int task) {
+	mbi_splitting *s = (mbi_splitting *)argument;
+	const int32_t *list = s->open + mbi_amg_share(&s->strong, s->tasks, task);
+	int32_t i;
+	for (i = 0; i < s->open_count[task]; i++) {
+		s->chosen[list[i]] = mbi_splitting_exceeds(s, &s->strong, list[i]) &&
+				mbi_splitting_exceeds(s, &s->influences, list[i]);
+	}
+}
+
+static void mbi_splitting_settle(void *argument, int task) {
+	mbi_splitting *s = (mbi_splitting *)argument;
+	int32_t *list = s->open + mbi_amg_share(&s->strong, s->tasks, task);
+	const int32_t *row_ptr = s->strong.row_ptr, *col_ind = s->strong.col_ind;
+	int32_t i, left = 0;
+	for (i = 0; i < s->open_count[task]; i++) {
+		const int32_t row = list[i];
+		int64_t k = row_ptr[row];
+		if (s->chosen[row]) {
+			s->weight[row] = MBI_SPLITTING_C;
+			s->points[task + 1]++;
+			continue;
+		}
+		while (k < row_ptr[row + 1] && !s->chosen[col_ind[k]]) { k++; }
+		if (k < row_ptr[row + 1]) { s->weight[row] = MBI_SPLITTING_F; } else { list[left++] = row; }
+	}
+	s->open_count[task] = left;
+}
+
+static void mbi_splitting_number(void *argument, int task) {
+	MBI_SPLITTING_ROWS(s, row, last);
+	int32_t next = s->points[task];
+	for (; row < last; row++) { s->level->aggregate[row] = s->chosen[row] ? next++ : -1; }
+}
+
+static int32_t mbi_splitting_run(merbit_context *context, mbi_splitting *s) {
+	int64_t open = 1;
+	int task;
+	s->tasks = mbi_share_tasks(context, s->strong.rows + s->strong.nnz);
+	mbi_parallel(context, s->tasks, mbi_splitting_weigh, s);
+	while (open > 0) {
+		mbi_parallel(context, s->tasks, mbi_splitting_choose, s);
+		mbi_parallel(context, s->tasks, mbi_splitting_settle, s);
+		for (open = 0, task = 0; task < s->tasks; task++) { open += s->open_count[task]; }
+	}
+	for (task = 0; task < s->tasks; task++) { s->points[task + 1] += s->points[task]; }
+	mbi_parallel(context, s->tasks, mbi_splitting_number, s);
+	return s->points[s->tasks];
+}
+
+static merbit_status mbi_splitting_make(merbit_context *context, mbi_splitting *s,
+		mbi_amg_level *level) {
+	const int64_t rows = level->a.rows;
+	merbit_view view;
+	MBI_TRY(mbi_allocate_array(context, rows, sizeof *level->most, "the largest entries of rows",
+			(void **)&level->most));
+	MBI_TRY(mbi_allocate_array(context, rows, sizeof *level->aggregate,
+			"the splitting of multigrid", (void **)&level->aggregate));
+	s->level = level;
+	s->build.to = &s->strong;
+	s->build.what = "the strong neighbours";
+	s->build.rows = mbi_splitting_strong;
+	s->build.self = s;
+	s->build.tasks = mbi_share_tasks(context, rows + level->a.nnz);
+	s->build.hint = level->a.nnz;
+	MBI_TRY(mbi_amg_build_run(context, &s->build, rows, rows));
+	view = mbi_amg_view(&s->strong);
+	MBI_TRY(mbi_amg_take(context, &view, MBI_BUILD_TRANSPOSE, &s->influences));
+	MBI_TRY(mbi_allocate_array(context, rows, sizeof *s->weight, "weights of rows",
+			(void **)&s->weight));
+	MBI_TRY(
+			mbi_allocate_array(context, rows, sizeof *s->open, "undecided rows", (void **)&s->open));
+	MBI_TRY(mbi_allocate_array(context, rows, 1, "chosen rows", (void **)&s->chosen));
+	level->aggregates = mbi_splitting_run(context, s);
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_split(merbit_context *context, mbi_amg_level *level) {
+	mbi_splitting s;
+	merbit_status status;
+	memset(&s, 0, sizeof s);
+	status = mbi_splitting_make(context, &s, level);
+	mbi_amg_csr_release(context, &s.strong);
+	mbi_amg_csr_release(context, &s.influences);
+	mbi_release(context, s.weight);
+	mbi_release(context, s.open);
+	mbi_release(context, s.chosen);
+	return status;
+}
+
+/* ==== >>solve/amg/reduction.c  multigrid: transfer by reduction ==== */
+#define MBI_REDUCTION_ROWS 16
+
+typedef struct mbi_reduction {
+	mbi_amg_build build;
+	mbi_amg_level *level;
+	int tasks;
+} mbi_reduction;
+
+static void mbi_reduction_attach(void *argument, int task) {
+	const mbi_reduction *s = (const mbi_reduction *)argument;
+	const mbi_amg_csr *a = &s->level->a;
+	const int32_t *number = s->level->aggregate;
+	int32_t *found = s->level->attached;
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int64_t row = mbi_amg_share(a, s->tasks, task), k;
+	for (; row < last; row++) {
+		double most = 0;
+		int32_t best = number[row];
+		for (k = a->row_ptr[row]; number[row] < 0 && k < a->row_ptr[row + 1]; k++) {
+			const double size = fabs(a->values[k]);
+			if (size > most && number[a->col_ind[k]] >= 0) {
+				most = size;
+				best = number[a->col_ind[k]];
+			}
+		}
+		found[row] = best;
+	}
+}
+
+static void mbi_reduction_point(mbi_amg_build *build, int task, int32_t *marks) {
+	const int32_t *attached = ((const mbi_reduction *)build->self)->level->attached;
+	const int64_t first = mbi_share(build->to->rows, build->tasks, task);
+	const int64_t last = mbi_share(build->to->rows, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row;
+	(void)marks;
+	if (!mbi_amg_reserve(build, task, last - first)) { return; }
+	for (row = first; row < last; row++) {
+		if (attached[row] >= 0) {
+			part->col_ind[part->used] = attached[row];
+			part->values[part->used++] = 1;
+		}
+		build->to->row_ptr[row + 1] = attached[row] >= 0;
+	}
+}
+
+static merbit_status mbi_amg_attach(merbit_context *context, mbi_amg_level *level) {
+	mbi_reduction s;
+	int64_t row;
+	memset(&s, 0, sizeof s);
+	s.level = level;
+	MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *level->attached,
+			"the prolongation", (void **)&level->attached));
+	MBI_TRY(mbi_allocate_array(context, level->aggregates, sizeof *level->points,
+			"the C points of multigrid", (void **)&level->points));
+	for (row = 0; row < level->a.rows; row++) {
+		if (level->aggregate[row] >= 0) { level->points[level->aggregate[row]] = (int32_t)row; }
+	}
+	s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	mbi_parallel(context, s.tasks, mbi_reduction_attach, &s);
+	s.build.to = &level->p;
+	s.build.what = "the prolongation";
+	s.build.rows = mbi_reduction_point;
+	s.build.self = &s;
+	s.build.tasks = mbi_share_tasks(context, level->a.rows);
+	s.build.valued = 1;
+	s.build.hint = level->a.rows;
+	return mbi_amg_build_run(context, &s.build, level->a.rows, level->aggregates);
+}
+
+static int mbi_reduction_near(const mbi_amg_level *level, int32_t row, double theta,
+		int32_t *nearby, int count) {
+	const mbi_amg_csr *a = &level->a;
+	const double most = level->most[row];
+	int64_t k;
+	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && count < MBI_REDUCTION_NEAR; k++) {
+		const int32_t column = a->col_ind[k];
+		const double size = fabs(a->values[k]), other = level->most[column];
+		if (level->aggregate[column] < 0 && column != row && size > 0 &&
+				size >= theta * (other < most ? other : most)) {
+			int i;
+			for (i = 0; i < count && nearby[i] != column; i++) {
+			}
+			nearby[i] = column;
+			count += i == count;
+		}
+	}
+	return count;
+}
+
+static int mbi_reduction_find(const mbi_amg_level *level, int32_t row, int32_t *nearby) {
+	const int first = mbi_reduction_near(level, row, MBI_REDUCTION_THETA_FIRST, nearby, 0);
+	int count = first, i;
+	for (i = 0; i < first; i++) {
+		count = mbi_reduction_near(level, nearby[i], MBI_REDUCTION_THETA_SECOND, nearby, count);
+	}
+	mbi_amg_sort(nearby, count);
+	return count;
+}
+
+static void mbi_reduction_solve(double m[][MBI_REDUCTION_NEAR], double *z, int n) {
+	int c, r, q;
+	for (c = 0; c < n; c++) {
+		int pivot = c;
+		for (r = c + 1; r < n; r++) { pivot = fabs(m[r][c]) > fabs(m[pivot][c]) ? r : pivot; }
+		if (!(fabs(m[pivot][c]) >= MBI_REDUCTION_PIVOT)) {
+			memset(z, 0, (size_t)n * sizeof *z);
+			return;
+		}
+		for (q = c; pivot != c && q < n; q++) {
+			const double swap = m[c][q];
+			m[c][q] = m[pivot][q];
+			m[pivot][q] = swap;
+		}
+		if (pivot != c) {
+			const double swap = z[c];
+			z[c] = z[pivot];
+			z[pivot] = swap;
+		}
+		for (r = c + 1; r < n; r++) {
+			if (m[r][c] != 0) {
+				const double factor = m[r][c] / m[c][c];
+				for (q = c + 1; q < n; q++) { m[r][q] -= factor * m[c][q]; }
+				z[r] -= factor * z[c];
+			}
+		}
+	}
+	for (c = n - 1; c >= 0; c--) {
+		for (q = c + 1; q < n; q++) { z[c] -= m[c][q] * z[q]; }
+		z[c] /= m[c][c];
+	}
+}
+
+static void mbi_reduction_local(const mbi_amg_csr *a, int32_t row, const int32_t *nearby,
+		int count, int32_t *marks, double *z) {
+	double m[MBI_REDUCTION_ROWS][MBI_REDUCTION_NEAR];
+	int64_t k;
+	int p, q;
+	for (q = 0; q < count; q++) {
+		marks[nearby[q]] = q;
+		z[q] = 0;
+		for (p = 0; p < count; p++) { m[p][q] = 0; }
+	}
+	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+		const int32_t at = marks[a->col_ind[k]];
+		if (at >= 0) { z[at] = -a->values[k]; }
+	}
+	for (q = 0; q < count; q++) {
+		for (k = a->row_ptr[nearby[q]]; k < a->row_ptr[nearby[q] + 1]; k++) {
+			m[marks[a->col_ind[k]] & (MBI_REDUCTION_ROWS - 1)][q] = a->values[k];
+		}
+	}
+	for (q = 0; q < count; q++) { marks[nearby[q]] = -1; }
+	mbi_reduction_solve(m, z, count);
+}
+
+static void mbi_reduction_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_amg_level *level = ((const mbi_reduction *)build->self)->level;
+	const int32_t *row_ptr = build->to->row_ptr;
+	const int64_t last = mbi_share(build->to->rows, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row = mbi_share(build->to->rows, build->tasks, task);
+	for (; row < last; row++) {
+		const int32_t point = level->points[row];
+		int32_t nearby[MBI_REDUCTION_NEAR + 1], *col_ind;
+		double z[MBI_REDUCTION_NEAR + 1], *values;
+		int count = 0, i;
+		if (build->known) {
+			values = build->to->values + row_ptr[row];
+			col_ind = build->to->col_ind + row_ptr[row];
+			for (i = 0; i < row_ptr[row + 1] - row_ptr[row]; i++) {
+				nearby[count] = col_ind[i];
+				count += col_ind[i] != point;
+			}
+		} else {
+			if (!mbi_amg_reserve(build, task, MBI_REDUCTION_NEAR + 1)) { return; }
+			values = part->values + part->used;
+			col_ind = part->col_ind + part->used;
+			count = mbi_reduction_find(level, point, nearby);
+			part->used += count + 1;
+			build->to->row_ptr[row + 1] = count + 1;
+		}
+		mbi_reduction_local(&level->a, point, nearby, count, marks, z);
+		for (i = count; i > 0 && nearby[i - 1] > point; i--) {
+			col_ind[i] = nearby[i - 1];
+			values[i] = z[i - 1];
+		}
+		col_ind[i] = point;
+		values[i] = 1;
+		for (i--; i >= 0; i--) {
+			col_ind[i] = nearby[i];
+			values[i] = z[i];
+		}
+	}
+}
+
+static merbit_status mbi_amg_restrict(merbit_context *context, mbi_amg_level *level) {
+	mbi_amg_build build;
+	mbi_reduction s;
+	s.level = level;
+	memset(&build, 0, sizeof build);
+	build.to = &level->r;
+	build.what = "the restriction";
+	build.rows = mbi_reduction_rows;
+	build.self = &s;
+	build.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	build.valued = 1;
+	build.columns = level->a.rows;
+	build.hint = (MBI_REDUCTION_NEAR + 1) * (int64_t)level->aggregates;
+	return mbi_amg_build_run(context, &build, level->aggregates, level->a.rows);
+}
+
+/* ==== >>solve/amg/reduce.c  multigrid: product R A P by reduction ==== */
+typedef struct mbi_reduce {
+	mbi_amg_build build;
+	const mbi_amg_level *level;
+	int32_t *lengths, *col_ind;
+	double *values;
+	int32_t *marks;
+	int tasks;
+} mbi_reduce;
+
+static void mbi_reduce_columns(void *argument, int task) {
+	const mbi_reduce *s = (const mbi_reduce *)argument;
+	const mbi_amg_csr *a = &s->level->a;
+	const int32_t *attached = s->level->attached;
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int64_t row = mbi_amg_share(a, s->tasks, task), k;
+	int32_t *marks = s->marks + s->level->aggregates * (int64_t)task;
+	for (k = 0; k < s->level->aggregates; k++) { marks[k] = -1; }
+	for (; row < last; row++) {
+		int32_t *col_ind = s->col_ind + a->row_ptr[row];
+		double *values = s->values + a->row_ptr[row];
+		const int32_t begin = a->row_ptr[row];
+		int32_t found = 0;
+		for (k = begin; k < a->row_ptr[row + 1]; k++) {
+			const int32_t column = attached[a->col_ind[k]];
+			if (column >= 0 && marks[column] < begin) {
+				marks[column] = begin + found;
+				col_ind[found] = column;
+				values[found++] = a->values[k];
+			} else if (column >= 0) { values[marks[column] - begin] += a->values[k]; }
+		}
+		s->lengths[row] = found;
+	}
+}
+
+static void mbi_reduce_rows(mbi_amg_build *build, int task, int32_t *marks) {
+	const mbi_reduce *s = (const mbi_reduce *)build->self;
+	const mbi_amg_csr *r = &s->level->r, *to = build->to;
+	const int64_t last = mbi_amg_share(r, build->tasks, task + 1);
+	mbi_amg_part *part = &build->parts[task];
+	int64_t row = mbi_amg_share(r, build->tasks, task), e, k;
+	for (; row < last; row++) {
+		int32_t *col_ind, found = 0, start;
+		double *sums;
+		int64_t room = 0;
+		for (e = r->row_ptr[row]; !build->known && e < r->row_ptr[row + 1]; e++) {
+			room += s->lengths[r->col_ind[e]];
+		}
+		if (!build->known && !mbi_amg_reserve(build, task, room * (1 + (room > MBI_AMG_SHORT)))) {
+			return;
+		}
+		start = build->known ? to->row_ptr[row] : (int32_t)part->used;
+		col_ind = (build->known ? to->col_ind : part->col_ind) + start;
+		sums = (build->known ? to->values : part->values) + start;
+		if (build->known) {
+			for (found = 0; found < to->row_ptr[row + 1] - start; found++) {
+				marks[col_ind[found]] = start + found;
+				sums[found] = 0;
+			}
+		}
+		for (e = r->row_ptr[row]; e < r->row_ptr[row + 1]; e++) {
+			const int64_t begin = s->level->a.row_ptr[r->col_ind[e]];
+			const int64_t end = begin + s->lengths[r->col_ind[e]];
+			const double factor = r->values[e];
+			for (k = begin; k < end; k++) {
+				const int32_t column = s->col_ind[k];
+				int32_t at = marks[column] - start;
+				if (at < 0) {
+					at = found++;
+					marks[column] = start + at;
+					col_ind[at] = column;
+					sums[at] = 0;
+				}
+				sums[at] += factor * s->values[k];
+			}
+		}
+		if (!build->known) {
+			part->used += found;
+			mbi_amg_sort_row(col_ind, sums, found, marks, start);
+			build->to->row_ptr[row + 1] = found;
+		}
+	}
+}
+
+static merbit_status mbi_reduce_make(merbit_context *context, mbi_reduce *s, mbi_amg_csr *coarse) {
+	const mbi_amg_level *level = s->level;
+	MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *s->lengths, "a product of rows",
+			(void **)&s->lengths));
+	MBI_TRY(mbi_allocate_array(context, level->a.nnz, sizeof *s->col_ind, "a product of rows",
+			(void **)&s->col_ind));
+	MBI_TRY(mbi_allocate_array(context, level->a.nnz, sizeof *s->values, "a product of rows",
+			(void **)&s->values));
+	s->tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	MBI_TRY(mbi_allocate_array(context, level->aggregates * (int64_t)s->tasks, sizeof *s->marks,
+			"marks of columns", (void **)&s->marks));
+	mbi_parallel(context, s->tasks, mbi_reduce_columns, s);
+	s->build.to = coarse;
+	s->build.what = "the matrix";
+	s->build.rows = mbi_reduce_rows;
+	s->build.self = s;
+	s->build.tasks = s->tasks;
+	s->build.valued = 1;
+	s->build.columns = level->aggregates;
+	s->build.hint = level->a.nnz;
+	return mbi_amg_build_run(context, &s->build, level->aggregates, level->aggregates);
+}
+
+static merbit_status mbi_amg_reduce(merbit_context *context, mbi_amg_level *level,
+		mbi_amg_csr *coarse) {
+	mbi_reduce s;
+	merbit_status status;
+	memset(&s, 0, sizeof s);
+	s.level = level;
+	status = mbi_reduce_make(context, &s, coarse);
+	mbi_release(context, s.lengths);
+	mbi_release(context, s.col_ind);
+	mbi_release(context, s.values);
+	mbi_release(context, s.marks);
+	return status;
+}
+
+/* ==== >>solve/amg/relaxation.c  multigrid: row blocks and weights ==== */
+typedef struct mbi_relaxation {
+	mbi_amg_level *level;
+	int tasks, which, known;
+} mbi_relaxation;
+
+static double mbi_amg_weight(double d, double sum) {
+	const double size = fabs(d), all = size + sum;
+	return all - all != 0 ? all - all : d == 0 ? 0 : sum > size ? 2 * (size / all) / d : 1 / d;
+}
+
+static void mbi_relaxation_weigh(void *argument, int task) {
+	const mbi_relaxation *s = (const mbi_relaxation *)argument;
+	const mbi_amg_csr *a = &s->level->a;
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int64_t row = mbi_amg_share(a, s->tasks, task), k;
+	for (; row < last; row++) {
+		double sum = 0, diagonal = 0;
+		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+			const double value = a->values[k];
+			if (a->col_ind[k] == row) { diagonal = value; } else { sum += fabs(value); }
+		}
+		s->level->inverse[row] = mbi_amg_weight(diagonal, sum);
+	}
+}
+
+static merbit_status mbi_amg_weights(merbit_context *context, mbi_amg_level *level) {
+	mbi_relaxation s;
+	int64_t row;
+	memset(&s, 0, sizeof s);
+	s.level = level;
+	MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof(double), "the inverse diagonal",
+			(void **)&level->inverse));
+	s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	mbi_parallel(context, s.tasks, mbi_relaxation_weigh, &s);
+	for (row = 0; row < level->a.rows; row++) {
+		if (level->inverse[row] - level->inverse[row] != 0) {
+			return mbi_amg_fail_bound(context, row, level->a.rows);
+		}
+	}
+	return MERBIT_OK;
+}
+
+static void mbi_relaxation_copy(void *argument, int task) {
+	const mbi_relaxation *s = (const mbi_relaxation *)argument;
+	const mbi_amg_csr *a = &s->level->a, *to = &s->level->halves[s->which];
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int64_t row = mbi_amg_share(a, s->tasks, task);
+	for (; row < last; row++) {
+		const int64_t from = a->row_ptr[row], at = to->row_ptr[row];
+		const size_t count = (size_t)(to->row_ptr[row + 1] - to->row_ptr[row]);
+		if (count > 0) {
+			memcpy(to->values + at, a->values + from, count * sizeof *a->values);
+			if (!s->known) { memcpy(to->col_ind + at, a->col_ind + from, count * sizeof *a->col_ind); }
+		}
+	}
+}
+
+static void mbi_relaxation_count(const mbi_amg_level *level, int which, mbi_amg_csr *to) {
+	const mbi_amg_csr *a = &level->a;
+	int64_t row;
+	to->rows = a->rows;
+	to->cols = a->cols;
+	to->row_ptr[0] = 0;
+	for (row = 0; row < a->rows; row++) {
+		to->row_ptr[row + 1] = to->row_ptr[row] +
+				((level->aggregate[row] >= 0) == which ? a->row_ptr[row + 1] - a->row_ptr[row] : 0);
+	}
+	to->nnz = to->row_ptr[a->rows];
+}
+
+static merbit_status mbi_amg_part_rows(merbit_context *context, mbi_amg_level *level) {
+	mbi_relaxation s;
+	memset(&s, 0, sizeof s);
+	s.level = level;
+	s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	for (s.which = 0; s.which < 2; s.which++) {
+		mbi_amg_csr *to = &level->halves[s.which];
+		s.known = to->row_ptr != NULL;
+		if (!s.known) {
+			MBI_TRY(mbi_allocate_array(context, level->a.rows + 1, sizeof *to->row_ptr,
+					"the rows of a level", (void **)&to->row_ptr));
+			mbi_relaxation_count(level, s.which, to);
+			MBI_TRY(mbi_allocate_array(context, to->nnz, sizeof *to->col_ind, "the rows of a level",
+					(void **)&to->col_ind));
+		}
+		MBI_TRY(mbi_allocate_array(context, to->nnz, sizeof *to->values, "the rows of a level",
+				(void **)&to->values));
+		mbi_parallel(context, s.tasks, mbi_relaxation_copy, &s);
+	}
+	return MERBIT_OK;
+}
+
 MBI_CONTROL_BEGIN
 /* ==== >>solve/amg/hierarchy.c  multigrid: levels ==== */
 static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level) {
@@ -35611,6 +36225,11 @@ static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level)
 	mbi_release(context, level->modes);
 	mbi_release(context, level->t);
 	mbi_release(context, level->inverse);
+	mbi_release(context, level->most);
+	mbi_release(context, level->attached);
+	mbi_release(context, level->points);
+	mbi_amg_csr_release(context, &level->halves[0]);
+	mbi_amg_csr_release(context, &level->halves[1]);
 	memset(level, 0, sizeof *level);
 }
 
@@ -35643,10 +36262,10 @@ static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels, int *count) {
+static merbit_status mbi_amg_aggregate_all(merbit_context *context, mbi_amg_level *levels,
+		int *count) {
 	double theta = levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
 	int l;
-	levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a);
 	for (l = 0;; l++, theta /= MBI_AMG_THETA_FALL) {
 		mbi_amg_level *level = &levels[l];
 		const int64_t rows = level->a.rows;
@@ -35668,9 +36287,87 @@ static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *lev
 	}
 }
 
+static merbit_status mbi_amg_next_reduced(merbit_context *context, mbi_amg_level *level,
+		mbi_amg_level *next, int *last) {
+	MBI_TRY(mbi_amg_split(context, level));
+	*last = level->aggregates == 0 ||
+			level->aggregates * MBI_REDUCTION_COARSENING > (double)level->a.rows;
+	if (!*last) {
+		MBI_TRY(mbi_amg_attach(context, level));
+		MBI_TRY(mbi_amg_restrict(context, level));
+		MBI_TRY(mbi_amg_reduce(context, level, &next->a));
+		MBI_TRY(mbi_amg_part_rows(context, level));
+		next->block = next->vectors = 1;
+	}
+	mbi_release(context, level->most);
+	mbi_release(context, level->aggregate);
+	level->most = NULL;
+	level->aggregate = NULL;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_reduce_all(merbit_context *context, mbi_amg_level *levels,
+		int *count) {
+	int l, last = 0;
+	for (l = 0; !last; l++) {
+		mbi_amg_level *level = &levels[l];
+		*count = l + 1;
+		if (l > 0 && (double)level->a.nnz > MBI_REDUCTION_GROWTH * (double)levels[l - 1].a.nnz) {
+			*count = 0;
+			return MERBIT_OK;
+		}
+		last = level->a.rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS;
+		if (!last) { MBI_TRY(mbi_amg_next_reduced(context, level, level + 1, &last)); }
+		if (last && l == 0) {
+			*count = 0;
+			return MERBIT_OK;
+		}
+		MBI_TRY(last ? mbi_amg_diagonal(context, level) : mbi_amg_weights(context, level));
+	}
+	return MERBIT_OK;
+}
+
+static void mbi_amg_discard(merbit_context *context, mbi_amg_level *levels) {
+	mbi_amg_level first;
+	int l;
+	memset(&first, 0, sizeof first);
+	first.a = levels[0].a;
+	first.borrowed = levels[0].borrowed;
+	first.block = levels[0].block;
+	first.vectors = levels[0].vectors;
+	first.modes = levels[0].modes;
+	first.nonsymmetric = levels[0].nonsymmetric;
+	levels[0].borrowed = 1;
+	levels[0].modes = NULL;
+	for (l = 0; l < MBI_AMG_LEVELS; l++) { mbi_amg_level_release(context, &levels[l]); }
+	levels[0] = first;
+}
+
+static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
+		int given, int *count) {
+	levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a);
+	if (levels[0].nonsymmetric && levels[0].block == 1 && !given) {
+		MBI_TRY(mbi_amg_reduce_all(context, levels, count));
+		if (*count > 0) {
+			levels[0].reduced = 1;
+			return MERBIT_OK;
+		}
+		mbi_amg_discard(context, levels);
+	}
+	return mbi_amg_aggregate_all(context, levels, count);
+}
+
 static merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels, int count) {
+	const int reduced = levels[0].reduced;
 	int l;
 	for (l = 0; l < count; l++) {
+		if (reduced && l + 1 < count) {
+			MBI_TRY(mbi_amg_weights(context, &levels[l]));
+			MBI_TRY(mbi_amg_restrict(context, &levels[l]));
+			MBI_TRY(mbi_amg_reduce(context, &levels[l], &levels[l + 1].a));
+			MBI_TRY(mbi_amg_part_rows(context, &levels[l]));
+			continue;
+		}
 		MBI_TRY(mbi_amg_diagonal(context, &levels[l]));
 		if (l + 1 < count) {
 			MBI_TRY(mbi_amg_smooth(context, &levels[l]));
@@ -37156,24 +37853,33 @@ static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view 
 	return mbi_plan_create(p->context, view, &desc, NULL, plan);
 }
 
-static merbit_status mbi_cycle_store(merbit_preconditioner *p, const double *from, int64_t rows,
-		void *to) {
+static double mbi_cycle_inverse(const mbi_amg_level *level, int half, int64_t row) {
+	const int32_t *row_ptr = level->points != NULL ? level->halves[half].row_ptr + row : NULL;
+	return row_ptr != NULL && row_ptr[0] == row_ptr[1] ? 0 : level->inverse[row];
+}
+
+static merbit_status mbi_cycle_store(merbit_preconditioner *p, const mbi_amg_level *level,
+		int half, int64_t rows, void *to) {
 	const int device = p->side == MERBIT_SIDE_CUDA;
 	const size_t size = mbi_type_size(p->type);
-	void *scratch = NULL;
+	void *scratch = to;
 	merbit_status status = MERBIT_OK;
 	int64_t i;
-	if (p->type == MERBIT_F32) {
-		if (device) {
-			MBI_TRY(mbi_allocate_array(p->context, rows, size, "an inverse diagonal", &scratch));
-		}
-		for (i = 0; i < rows; i++) { ((float *)(device ? scratch : to))[i] = (float)from[i]; }
-	} else if (!device) { memcpy(to, from, (size_t)rows * size); }
-	if (device && rows > 0) {
-		status = mbi_device_upload(p->context, mbi_device_address(to),
-				scratch != NULL ? scratch : from, (size_t)rows * size);
+	if (device) {
+		MBI_TRY(mbi_allocate_array(p->context, rows, size, "an inverse diagonal", &scratch));
 	}
-	mbi_release(p->context, scratch);
+	for (i = 0; i < rows; i++) {
+		const double inverse = mbi_cycle_inverse(level, half, i);
+		if (p->type == MERBIT_F32) {
+			((float *)scratch)[i] = (float)inverse;
+		} else { ((double *)scratch)[i] = inverse; }
+	}
+	if (device) {
+		if (rows > 0) {
+			status = mbi_device_upload(p->context, mbi_device_address(to), scratch, (size_t)rows * size);
+		}
+		mbi_release(p->context, scratch);
+	}
 	return status;
 }
 
@@ -37190,6 +37896,17 @@ static void mbi_cycle_weights(double lambda, int degree, double ratio, double *s
 	scalars[3 * MBI_CYCLE_FIRST + 1] = scalars[3 * MBI_CYCLE_SWEEP + 1];
 }
 
+static int mbi_cycle_parted(const mbi_amg *amg, int l) {
+	return amg->reduced && l + 1 < amg->count;
+}
+
+static int mbi_cycle_visits(const mbi_amg *amg, int l) {
+	if (l < 0 || l + 2 >= amg->count) { return 1; }
+	if (amg->reduced) { return l > 0 && l % MBI_REDUCTION_EVERY == 0 ? 2 : 1; }
+	return amg->levels[0].nonsymmetric &&
+			MBI_CYCLE_SHRINK * (double)amg->entries[l + 1] <= (double)amg->entries[l] ? 2 : 1;
+}
+
 static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, uint64_t space) {
 	uint64_t used = 0;
 	int l;
@@ -37204,6 +37921,12 @@ static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, u
 			g->b = mbi_device_pointer(mbi_device_part(space, bytes, &used));
 			g->y = mbi_device_pointer(mbi_device_part(space, bytes, &used));
 		}
+		if (mbi_cycle_parted(amg, l)) {
+			g->inverse_c = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+			if (mbi_cycle_visits(amg, l - 1) > 1) {
+				g->z = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+			}
+		}
 	}
 	return used;
 }
@@ -37213,15 +37936,22 @@ static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
 	const int nonsymmetric = amg->levels[0].nonsymmetric;
 	int l;
 	for (l = 0; l < amg->count; l++) {
-		const int last = l + 1 == amg->count;
+		const int last = l + 1 == amg->count, parted = mbi_cycle_parted(amg, l);
 		const double ratio = nonsymmetric ? MBI_CYCLE_RATIO_NONSYMMETRIC : last ? MBI_CYCLE_RATIO_LAST
 				: MBI_CYCLE_RATIO;
-		lambda = nonsymmetric ? fmin(lambda, amg->levels[l].lambda) : amg->levels[l].lambda;
-		mbi_cycle_weights(lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE, ratio,
+		const mbi_amg_grid *g = &amg->grids[l];
+		int half;
+		if (!parted) {
+			lambda = nonsymmetric ? fmin(lambda, amg->levels[l].lambda) : amg->levels[l].lambda;
+		}
+		mbi_cycle_weights(parted ? 1 : lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE, ratio,
 				scalars + l * MBI_CYCLE_SCALARS);
-		MBI_TRY(amg->gpu != NULL ? mbi_amg_gpu_inverse(amg->gpu, l, p->type,
-				mbi_device_address(amg->grids[l].inverse))
-				: mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows, amg->grids[l].inverse));
+		if (parted) { scalars[l * MBI_CYCLE_SCALARS + 3 * MBI_CYCLE_SWEEP + 1] = 1; }
+		for (half = 0; half <= parted; half++) {
+			void *to = half ? g->inverse_c : g->inverse;
+			MBI_TRY(amg->gpu != NULL ? mbi_amg_gpu_inverse(amg->gpu, l, p->type, mbi_device_address(to))
+					: mbi_cycle_store(p, &amg->levels[l], half, g->rows, to));
+		}
 		mbi_release(p->context, amg->levels[l].inverse);
 		amg->levels[l].inverse = NULL;
 	}
@@ -37261,17 +37991,23 @@ static merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
 	int l;
 	for (l = 0; l < amg->count; l++) {
 		mbi_amg_grid *g = &amg->grids[l];
+		const int parted = mbi_cycle_parted(amg, l);
 		const int general = amg->gpu != NULL ? amg->gpu->levels[l].empty == 0 : !amg->levels[l].plain;
 		if (l + 1 == amg->count && amg->dense.rows > 0) {
-			merbit_plan_destroy(g->plans[0]);
-			g->plans[0] = NULL;
-			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[0]));
-		} else if (g->plans[0] == NULL) {
-			MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, l > 0, &g->plans[0]));
+			merbit_plan_destroy(g->plans[MBI_GRID_A]);
+			g->plans[MBI_GRID_A] = NULL;
+			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[MBI_GRID_A]));
+		} else if (g->plans[MBI_GRID_A] == NULL) {
+			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_A], 1, 1, l > 0 || parted,
+					&g->plans[MBI_GRID_A]));
 		}
 		if (l + 1 < amg->count) {
-			MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, 1, general, &g->plans[1]));
-			MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, 1, general, &g->plans[2]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_P], 0, 1, general && !parted,
+					&g->plans[MBI_GRID_P]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_R], 0, 1, general, &g->plans[MBI_GRID_R]));
+		}
+		if (parted) {
+			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_C], 1, 1, 1, &g->plans[MBI_GRID_C]));
 		}
 	}
 	MBI_TRY(mbi_precondition_enter(p));
@@ -37283,7 +38019,7 @@ static merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
 static void mbi_cycle_destroy(merbit_preconditioner *p, mbi_amg *amg) {
 	int l, k;
 	for (l = 0; l < MBI_AMG_LEVELS; l++) {
-		for (k = 0; k < 3; k++) { merbit_plan_destroy(amg->grids[l].plans[k]); }
+		for (k = 0; k < MBI_GRID_MATRICES; k++) { merbit_plan_destroy(amg->grids[l].plans[k]); }
 	}
 	if (p->side != MERBIT_SIDE_CUDA) {
 		mbi_release(p->context, amg->space);
@@ -37293,47 +38029,80 @@ static void mbi_cycle_destroy(merbit_preconditioner *p, mbi_amg *amg) {
 	}
 }
 
-static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int what, const void *b,
-		const void *x, void *to, void *stream) {
+static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int matrix, int what,
+		const void *b, const void *x, void *to, void *stream) {
 	const mbi_amg_grid *g = &amg->grids[l];
 	const double *scalars = amg->scalars + l * MBI_CYCLE_SCALARS + 3 * what;
 	const void *vectors[3];
 	vectors[0] = x;
-	vectors[1] = g->inverse;
+	vectors[1] = matrix == MBI_GRID_C ? g->inverse_c : g->inverse;
 	vectors[2] = b;
-	return what == MBI_CYCLE_FIRST ? mbi_epilogue_alone(g->plans[0], b, to, vectors, scalars, stream)
-			: mbi_spmv_epilogue(g->plans[0], NULL, x, to, vectors, scalars, NULL, NULL, stream);
+	return what == MBI_CYCLE_FIRST
+			? mbi_epilogue_alone(g->plans[matrix], b, to, vectors, scalars, stream)
+			: mbi_spmv_epilogue(g->plans[matrix], NULL, x, to, vectors, scalars, NULL, NULL, stream);
 }
 
-static int mbi_cycle_visits(const mbi_amg *amg, int l) {
-	return amg->levels[0].nonsymmetric && l + 2 < amg->count &&
-			MBI_CYCLE_SHRINK * (double)amg->entries[l + 1] <= (double)amg->entries[l] ? 2 : 1;
+static merbit_status mbi_cycle_multiply(const mbi_amg *amg, int l, int matrix, const void *x,
+		void *y, void *stream) {
+	return merbit_spmv(amg->grids[l].plans[matrix], NULL, NULL, x, NULL, y, stream);
+}
+
+static merbit_status mbi_cycle_correct(const mbi_amg *amg, int l, void *y, void *stream) {
+	merbit_plan *plan = amg->grids[l].plans[MBI_GRID_P];
+	return merbit_spmv(plan, NULL, NULL, amg->grids[l + 1].y, mbi_epilogue_factor(plan, 1), y,
+			stream);
+}
+
+static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, int visit, const void *b,
+		void *y, void *stream);
+
+static merbit_status mbi_cycle_next(const mbi_amg *amg, int l, void *stream) {
+	const mbi_amg_grid *next = &amg->grids[l + 1];
+	int k;
+	for (k = 0; k < mbi_cycle_visits(amg, l); k++) {
+		MBI_TRY(mbi_cycle_run(amg, l + 1, k, next->b, next->y, stream));
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_cycle_reduced(const mbi_amg *amg, int l, int visit, const void *b,
+		void *y, void *stream) {
+	const mbi_amg_grid *g = &amg->grids[l];
+	void *from = visit > 0 ? y : g->x, *first = visit > 0 ? g->x : y;
+	void *second = visit > 0 ? g->z : g->x;
+	if (visit > 0) {
+		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
+		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_C, MBI_CYCLE_RESIDUAL, g->x, y, g->z, stream));
+	}
+	MBI_TRY(mbi_cycle_multiply(amg, l, MBI_GRID_R, visit > 0 ? g->z : b, g[1].b, stream));
+	MBI_TRY(mbi_cycle_next(amg, l, stream));
+	MBI_TRY(visit > 0 ? mbi_cycle_correct(amg, l, y, stream)
+			: mbi_cycle_multiply(amg, l, MBI_GRID_P, g[1].y, from, stream));
+	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP, b, from, first, stream));
+	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP, b, first, second, stream));
+	return mbi_cycle_sweep(amg, l, MBI_GRID_C, MBI_CYCLE_SWEEP, b, second, y, stream);
 }
 
 static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, int visit, const void *b,
 		void *y, void *stream) {
-	const mbi_amg_grid *g = &amg->grids[l], *next = g + 1;
+	const mbi_amg_grid *g = &amg->grids[l];
 	const int last = l + 1 == amg->count;
 	int k;
-	if (last && amg->dense.rows > 0) {
-		return merbit_spmv(g->plans[0], NULL, NULL, b, NULL, y, stream);
-	}
-	MBI_TRY(mbi_cycle_sweep(amg, l, visit > 0 ? MBI_CYCLE_SWEEP : MBI_CYCLE_FIRST, b,
+	if (last && amg->dense.rows > 0) { return mbi_cycle_multiply(amg, l, MBI_GRID_A, b, y, stream); }
+	if (mbi_cycle_parted(amg, l)) { return mbi_cycle_reduced(amg, l, visit, b, y, stream); }
+	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, visit > 0 ? MBI_CYCLE_SWEEP : MBI_CYCLE_FIRST, b,
 			visit > 0 ? y : b, g->x, stream));
 	for (k = 1; k < (last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE); k++) {
-		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? g->x : y,
+		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? g->x : y,
 				k % 2 != 0 ? y : g->x, stream));
 	}
 	if (last) { return MERBIT_OK; }
-	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
-	MBI_TRY(merbit_spmv(g->plans[2], NULL, NULL, g->x, NULL, next->b, stream));
-	for (k = 0; k < mbi_cycle_visits(amg, l); k++) {
-		MBI_TRY(mbi_cycle_run(amg, l + 1, k, next->b, next->y, stream));
-	}
-	MBI_TRY(merbit_spmv(g->plans[1], NULL, NULL, next->y, mbi_epilogue_factor(g->plans[1], 1), y,
-			stream));
+	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
+	MBI_TRY(mbi_cycle_multiply(amg, l, MBI_GRID_R, g->x, g[1].b, stream));
+	MBI_TRY(mbi_cycle_next(amg, l, stream));
+	MBI_TRY(mbi_cycle_correct(amg, l, y, stream));
 	for (k = MBI_CYCLE_DEGREE - 1; k >= 0; k--) {
-		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,
+		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,
 				k % 2 != 0 ? g->x : y, stream));
 	}
 	return MERBIT_OK;
@@ -37417,19 +38186,28 @@ static merbit_status mbi_amg_show(merbit_preconditioner *p, mbi_amg_csr *csr, fl
 	return MERBIT_OK;
 }
 
+static int mbi_amg_matrices(const mbi_amg *amg, int l) {
+	return l + 1 == amg->count ? 1 : amg->reduced ? MBI_GRID_MATRICES : MBI_GRID_R + 1;
+}
+
+static mbi_amg_csr *mbi_amg_matrix(mbi_amg_level *level, int matrix) {
+	return matrix == MBI_GRID_P ? &level->p : matrix == MBI_GRID_R ? &level->r
+			: matrix == MBI_GRID_C ? &level->halves[1]
+			: level->halves[0].row_ptr != NULL ? &level->halves[0] : &level->a;
+}
+
 static merbit_status mbi_amg_show_all(merbit_preconditioner *p, mbi_amg *amg) {
-	int l;
+	int l, k;
 	for (l = 0; l < amg->count; l++) {
 		mbi_amg_level *level = &amg->levels[l];
 		mbi_amg_grid *g = &amg->grids[l];
-		if (l == 0) {
-			g->views[0] = p->view;
-		} else if (l + 1 < amg->count || amg->coarsest.rows == 0) {
-			MBI_TRY(mbi_amg_show(p, &level->a, &g->single[0], &g->views[0]));
-		}
-		if (l + 1 < amg->count) {
-			MBI_TRY(mbi_amg_show(p, &level->p, &g->single[1], &g->views[1]));
-			MBI_TRY(mbi_amg_show(p, &level->r, &g->single[2], &g->views[2]));
+		for (k = 0; k < mbi_amg_matrices(amg, l); k++) {
+			mbi_amg_csr *csr = mbi_amg_matrix(level, k);
+			if (l == 0 && csr == &level->a) {
+				g->views[k] = p->view;
+			} else if (l + 1 < amg->count || amg->coarsest.rows == 0) {
+				MBI_TRY(mbi_amg_show(p, csr, &g->single[k], &g->views[k]));
+			}
 		}
 	}
 	return amg->coarsest.rows > 0
@@ -37441,7 +38219,8 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
 	int l;
 	MBI_TRY(mbi_amg_finest(p->context, host, &amg->levels[0]));
 	MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
-	MBI_TRY(mbi_amg_coarsen(p->context, amg->levels, &amg->count));
+	MBI_TRY(mbi_amg_coarsen(p->context, amg->levels, p->desc.near_nullspace != NULL, &amg->count));
+	amg->reduced = amg->levels[0].reduced;
 	MBI_TRY(mbi_amg_check_diagonal(p, &amg->levels[0]));
 	for (l = 0; l < amg->count; l++) {
 		mbi_amg_level *level = &amg->levels[l];
@@ -37535,17 +38314,21 @@ static void mbi_amg_drop_values(merbit_context *context, mbi_amg_csr *csr, float
 }
 
 static void mbi_amg_drop(merbit_preconditioner *p, mbi_amg *amg) {
-	int l;
+	int l, k;
 	for (l = 0; l < amg->count; l++) {
 		mbi_amg_level *level = &amg->levels[l];
 		mbi_amg_grid *g = &amg->grids[l];
-		mbi_amg_drop_values(p->context, &level->a, &g->single[0], g->plans[0]);
-		mbi_amg_drop_values(p->context, &level->p, &g->single[1], g->plans[1]);
-		mbi_amg_drop_values(p->context, &level->r, &g->single[2], g->plans[2]);
+		for (k = 0; k < mbi_amg_matrices(amg, l); k++) {
+			mbi_amg_drop_values(p->context, mbi_amg_matrix(level, k), &g->single[k], g->plans[k]);
+		}
+		if (amg->reduced && l + 1 < amg->count) {
+			mbi_release(p->context, level->a.values);
+			level->a.values = NULL;
+		}
 	}
 	mbi_amg_drop_values(p->context, &amg->coarsest, &amg->coarsest_single,
-			amg->grids[amg->count - 1].plans[0]);
-	p->copied = mbi_plan_copies_values(amg->grids[0].plans[0]);
+			amg->grids[amg->count - 1].plans[MBI_GRID_A]);
+	p->copied = amg->reduced || mbi_plan_copies_values(amg->grids[0].plans[MBI_GRID_A]);
 }
 
 static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view *a) {
@@ -37601,20 +38384,17 @@ static merbit_status mbi_amg_renew_last(merbit_preconditioner *p, mbi_amg *amg,
 
 static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg, mbi_amg_level *fresh,
 		const mbi_amg_csr *coarsest, const merbit_view *a) {
-	int l;
+	int l, k;
 	for (l = 0; l < amg->count; l++) {
 		merbit_plan *const *plans = amg->grids[l].plans;
-		float **single = amg->grids[l].single;
 		mbi_amg_level *level = &amg->levels[l];
-		if (l + 1 == amg->count && coarsest->rows > 0) {
-			MBI_TRY(mbi_amg_renew_last(p, amg, coarsest));
-		} else {
-			MBI_TRY(l == 0 ? merbit_plan_update_values(plans[0], a->values, a->memory)
-					: mbi_amg_renew_plan(p, &fresh[l].a, &level->a, &single[0], plans[0]));
-		}
-		if (l + 1 < amg->count) {
-			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, &level->p, &single[1], plans[1]));
-			MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, &level->r, &single[2], plans[2]));
+		for (k = 0; k < mbi_amg_matrices(amg, l); k++) {
+			mbi_amg_csr *csr = mbi_amg_matrix(level, k);
+			if (amg->reduced && k == MBI_GRID_P) { continue; }
+			MBI_TRY(l + 1 == amg->count && coarsest->rows > 0 ? mbi_amg_renew_last(p, amg, coarsest)
+					: l == 0 && csr == &level->a ? merbit_plan_update_values(plans[k], a->values, a->memory)
+					: mbi_amg_renew_plan(p, mbi_amg_matrix(&fresh[l], k), csr,
+					&amg->grids[l].single[k], plans[k]));
 		}
 		mbi_release(p->context, level->inverse);
 		level->inverse = fresh[l].inverse;
@@ -37675,6 +38455,7 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
 		fresh[l] = amg->levels[l];
 		fresh[l].inverse = NULL;
 		fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
+		fresh[l].halves[0].values = fresh[l].halves[1].values = NULL;
 	}
 	status = mbi_view_to_full(p->context, mbi_amg_given(p, a), &host);
 	if (status == MERBIT_OK) {
@@ -37685,6 +38466,8 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
 	for (l = 0; l < amg->count; l++) {
 		mbi_release(p->context, fresh[l].p.values);
 		mbi_release(p->context, fresh[l].r.values);
+		mbi_release(p->context, fresh[l].halves[0].values);
+		mbi_release(p->context, fresh[l].halves[1].values);
 		mbi_release(p->context, fresh[l].inverse);
 		if (l > 0) {
 			mbi_release(p->context, fresh[l].a.values);
@@ -37704,17 +38487,24 @@ static double mbi_amg_complexity(const mbi_amg *amg) {
 
 static void mbi_amg_describe(const merbit_preconditioner *p, char *text, size_t size) {
 	const mbi_amg *amg = (const mbi_amg *)p->state;
-	size_t used = (size_t)snprintf(text, size, " by %s aggregation (%d level%s:",
-			amg->levels[0].nonsymmetric ? "unsmoothed" : "smoothed",
+	size_t used = (size_t)snprintf(text, size, " by %s (%d level%s:",
+			amg->reduced                  ? "reduction"
+			: amg->levels[0].nonsymmetric ? "unsmoothed aggregation" : "smoothed aggregation",
 			amg->count, amg->count == 1 ? "" : "s");
 	int l;
 	for (l = 0; l < amg->count && used < size; l++) {
 		used += (size_t)snprintf(text + used, size - used, " %" PRId64, amg->grids[l].rows);
 	}
 	if (used < size) {
-		(void)snprintf(text + used, size - used,
-				" rows; operator complexity %.2f; %d near-null-space vector%s; set up %s)",
-				mbi_amg_complexity(amg), amg->levels[0].vectors, amg->levels[0].vectors == 1 ? "" : "s",
+		used += (size_t)snprintf(text + used, size - used, " rows; operator complexity %.2f;",
+				mbi_amg_complexity(amg));
+	}
+	if (used < size && !amg->reduced) {
+		used += (size_t)snprintf(text + used, size - used, " %d near-null-space vector%s;",
+				amg->levels[0].vectors, amg->levels[0].vectors == 1 ? "" : "s");
+	}
+	if (used < size) {
+		(void)snprintf(text + used, size - used, " set up %s)",
 				amg->gpu != NULL ? "on the GPU" : "by the host");
 	}
 }
@@ -37734,11 +38524,13 @@ static void mbi_amg_info(const merbit_preconditioner *p, merbit_preconditioner_i
 		info->rows[l] = amg->grids[l].rows;
 		info->nonzeros[l] = amg->entries[l];
 		info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->ap) +
-				mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r);
+				mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r) +
+				mbi_amg_csr_bytes(&level->halves[0]) + mbi_amg_csr_bytes(&level->halves[1]);
 		info->host_bytes +=
 				(int64_t)(mbi_memory_bytes(level->kept) + mbi_memory_bytes(level->aggregate) +
-				mbi_memory_bytes(level->t) + mbi_memory_bytes(level->inverse));
-		for (k = 0; k < 3; k++) {
+				mbi_memory_bytes(level->t) + mbi_memory_bytes(level->inverse) +
+				mbi_memory_bytes(level->attached) + mbi_memory_bytes(level->points));
+		for (k = 0; k < MBI_GRID_MATRICES; k++) {
 			mbi_precondition_count(NULL, amg->grids[l].plans[k], info);
 			info->host_bytes += (int64_t)mbi_memory_bytes(amg->grids[l].single[k]);
 		}
@@ -37761,7 +38553,7 @@ static void mbi_amg_destroy(merbit_preconditioner *p) {
 	mbi_amg_leave_gpu(p, amg);
 	for (l = 0; l < MBI_AMG_LEVELS; l++) {
 		mbi_amg_level_release(p->context, &amg->levels[l]);
-		for (k = 0; k < 3; k++) { mbi_release(p->context, amg->grids[l].single[k]); }
+		for (k = 0; k < MBI_GRID_MATRICES; k++) { mbi_release(p->context, amg->grids[l].single[k]); }
 	}
 	mbi_amg_csr_release(p->context, &amg->coarsest);
 	mbi_release(p->context, amg->coarsest_single);

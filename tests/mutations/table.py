@@ -14,8 +14,10 @@ import table_epilogues
 import table_forms
 import table_host
 import table_kernels
+import table_reduction
 import table_solve
 
 MUTATIONS = table_kernels.MUTATIONS + table_blocks.MUTATIONS + table_forms.MUTATIONS + table_host.MUTATIONS
 MUTATIONS += table_solve.MUTATIONS + table_epilogues.MUTATIONS + table_dist.MUTATIONS + table_choice.MUTATIONS
+MUTATIONS += table_reduction.MUTATIONS
 GPU_MUTATIONS = table_host.GPU_MUTATIONS

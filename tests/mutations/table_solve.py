@@ -92,7 +92,7 @@ MUTATIONS = [
     ("mbi_cycle_run", "MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,", "MBI_CYCLE_SWEEP, b, k % 2 != 0 ? y : g->x,",
      "sweeps after the coarse correction have other weights", "solve_amg"),
     ("mbi_cycle_run", "visit > 0 ? y : b", "b", "a second visit forgets the first one's x", "solve_amg"),
-    ("mbi_cycle_visits", "? 2", "? 1", "a nonsymmetric matrix has V-cycles", "solve_amg"),
+    ("mbi_cycle_visits", "amg->levels[0].nonsymmetric &&", "0 &&", "a nonsymmetric matrix has V-cycles", "solve_amg"),
     ("mbi_cycle_fill", "fmin(lambda, amg->levels[l].lambda)", "amg->levels[l].lambda",
      "lambda grows on the levels of a nonsymmetric matrix", "solve_amg"),
     ("mbi_amg_nonsymmetric", "4 * one_sided > MBI_AMG_SAMPLE", "0", "every matrix counts as symmetric", "solve_amg"),

@@ -135,7 +135,7 @@ struct levels {
             of.modes != nullptr ? of.modes[v * in.n + i] : i % of.block == v;
       }
     }
-    assert_int_equal(mbi_amg_coarsen(host, at, &count), MERBIT_OK);
+    assert_int_equal(mbi_amg_coarsen(host, at, 1, &count), MERBIT_OK);
   }
   ~levels() {
     for (int l = 0; l < MBI_AMG_LEVELS; l++) {

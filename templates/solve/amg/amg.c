@@ -101,20 +101,33 @@ static merbit_status mbi_amg_show(merbit_preconditioner *p, mbi_amg_csr *csr, fl
   return MERBIT_OK;
 }
 
+/* Returns the number of matrices of a level in the cycle. */
+static int mbi_amg_matrices(const mbi_amg *amg, int l) {
+  return l + 1 == amg->count ? 1 : amg->reduced ? MBI_GRID_MATRICES : MBI_GRID_R + 1;
+}
+
+/* Returns a matrix of a level: MBI_GRID_... */
+static mbi_amg_csr *mbi_amg_matrix(mbi_amg_level *level, int matrix) {
+  return matrix == MBI_GRID_P               ? &level->p
+         : matrix == MBI_GRID_R             ? &level->r
+         : matrix == MBI_GRID_C             ? &level->halves[1]
+         : level->halves[0].row_ptr != NULL ? &level->halves[0]
+                                            : &level->a;
+}
+
 /* Sets the cycle's views of all matrices of the host's set-up. */
 static merbit_status mbi_amg_show_all(merbit_preconditioner *p, mbi_amg *amg) {
-  int l;
+  int l, k;
   for (l = 0; l < amg->count; l++) {
     mbi_amg_level *level = &amg->levels[l];
     mbi_amg_grid *g = &amg->grids[l];
-    if (l == 0) {
-      g->views[0] = p->view;
-    } else if (l + 1 < amg->count || amg->coarsest.rows == 0) {
-      MBI_TRY(mbi_amg_show(p, &level->a, &g->single[0], &g->views[0]));
-    }
-    if (l + 1 < amg->count) {
-      MBI_TRY(mbi_amg_show(p, &level->p, &g->single[1], &g->views[1]));
-      MBI_TRY(mbi_amg_show(p, &level->r, &g->single[2], &g->views[2]));
+    for (k = 0; k < mbi_amg_matrices(amg, l); k++) {
+      mbi_amg_csr *csr = mbi_amg_matrix(level, k);
+      if (l == 0 && csr == &level->a) {
+        g->views[k] = p->view;
+      } else if (l + 1 < amg->count || amg->coarsest.rows == 0) {
+        MBI_TRY(mbi_amg_show(p, csr, &g->single[k], &g->views[k]));
+      }
     }
   }
   return amg->coarsest.rows > 0
@@ -128,7 +141,9 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
   int l;
   MBI_TRY(mbi_amg_finest(p->context, host, &amg->levels[0]));
   MBI_TRY(mbi_amg_near(p, &amg->levels[0]));
-  MBI_TRY(mbi_amg_coarsen(p->context, amg->levels, &amg->count));
+  MBI_TRY(
+      mbi_amg_coarsen(p->context, amg->levels, p->desc.near_nullspace != NULL, &amg->count));
+  amg->reduced = amg->levels[0].reduced;
   MBI_TRY(mbi_amg_check_diagonal(p, &amg->levels[0]));
   for (l = 0; l < amg->count; l++) {
     mbi_amg_level *level = &amg->levels[l];
@@ -239,17 +254,21 @@ static void mbi_amg_drop_values(merbit_context *context, mbi_amg_csr *csr, float
 
 /* Releases the values that neither the cycle nor an update reads. */
 static void mbi_amg_drop(merbit_preconditioner *p, mbi_amg *amg) {
-  int l;
+  int l, k;
   for (l = 0; l < amg->count; l++) {
     mbi_amg_level *level = &amg->levels[l];
     mbi_amg_grid *g = &amg->grids[l];
-    mbi_amg_drop_values(p->context, &level->a, &g->single[0], g->plans[0]);
-    mbi_amg_drop_values(p->context, &level->p, &g->single[1], g->plans[1]);
-    mbi_amg_drop_values(p->context, &level->r, &g->single[2], g->plans[2]);
+    for (k = 0; k < mbi_amg_matrices(amg, l); k++) {
+      mbi_amg_drop_values(p->context, mbi_amg_matrix(level, k), &g->single[k], g->plans[k]);
+    }
+    if (amg->reduced && l + 1 < amg->count) { /* the row blocks have them */
+      mbi_release(p->context, level->a.values);
+      level->a.values = NULL;
+    }
   }
   mbi_amg_drop_values(p->context, &amg->coarsest, &amg->coarsest_single,
-                      amg->grids[amg->count - 1].plans[0]);
-  p->copied = mbi_plan_copies_values(amg->grids[0].plans[0]);
+                      amg->grids[amg->count - 1].plans[MBI_GRID_A]);
+  p->copied = amg->reduced || mbi_plan_copies_values(amg->grids[0].plans[MBI_GRID_A]);
 }
 
 static merbit_status mbi_amg_create(merbit_preconditioner *p, const merbit_view *a) {
@@ -312,20 +331,20 @@ static merbit_status mbi_amg_renew_last(merbit_preconditioner *p, mbi_amg *amg,
 /* Passes the values of `fresh`, and of the coarsest inverse, to all plans. */
 static merbit_status mbi_amg_renew(merbit_preconditioner *p, mbi_amg *amg, mbi_amg_level *fresh,
                                    const mbi_amg_csr *coarsest, const merbit_view *a) {
-  int l;
+  int l, k;
   for (l = 0; l < amg->count; l++) {
     merbit_plan *const *plans = amg->grids[l].plans;
-    float **single = amg->grids[l].single;
     mbi_amg_level *level = &amg->levels[l];
-    if (l + 1 == amg->count && coarsest->rows > 0) {
-      MBI_TRY(mbi_amg_renew_last(p, amg, coarsest));
-    } else {
-      MBI_TRY(l == 0 ? merbit_plan_update_values(plans[0], a->values, a->memory)
-                     : mbi_amg_renew_plan(p, &fresh[l].a, &level->a, &single[0], plans[0]));
-    }
-    if (l + 1 < amg->count) {
-      MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].p, &level->p, &single[1], plans[1]));
-      MBI_TRY(mbi_amg_renew_plan(p, &fresh[l].r, &level->r, &single[2], plans[2]));
+    for (k = 0; k < mbi_amg_matrices(amg, l); k++) {
+      mbi_amg_csr *csr = mbi_amg_matrix(level, k);
+      if (amg->reduced && k == MBI_GRID_P) { /* its values are all 1 */
+        continue;
+      }
+      MBI_TRY(l + 1 == amg->count && coarsest->rows > 0 ? mbi_amg_renew_last(p, amg, coarsest)
+              : l == 0 && csr == &level->a
+                  ? merbit_plan_update_values(plans[k], a->values, a->memory)
+                  : mbi_amg_renew_plan(p, mbi_amg_matrix(&fresh[l], k), csr,
+                                       &amg->grids[l].single[k], plans[k]));
     }
     mbi_release(p->context, level->inverse); /* left by an update that failed */
     level->inverse = fresh[l].inverse;
@@ -398,6 +417,7 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
     fresh[l] = amg->levels[l];
     fresh[l].inverse = NULL;
     fresh[l].p.values = fresh[l].r.values = fresh[l].a.values = NULL;
+    fresh[l].halves[0].values = fresh[l].halves[1].values = NULL;
   }
   status = mbi_view_to_full(p->context, mbi_amg_given(p, a), &host);
   if (status == MERBIT_OK) {
@@ -408,6 +428,8 @@ static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view 
   for (l = 0; l < amg->count; l++) {
     mbi_release(p->context, fresh[l].p.values);
     mbi_release(p->context, fresh[l].r.values);
+    mbi_release(p->context, fresh[l].halves[0].values);
+    mbi_release(p->context, fresh[l].halves[1].values);
     mbi_release(p->context, fresh[l].inverse);
     if (l > 0) {
       mbi_release(p->context, fresh[l].a.values);
@@ -433,18 +455,25 @@ static double mbi_amg_complexity(const mbi_amg *amg) {
 
 static void mbi_amg_describe(const merbit_preconditioner *p, char *text, size_t size) {
   const mbi_amg *amg = (const mbi_amg *)p->state;
-  size_t used = (size_t)snprintf(text, size, " by %s aggregation (%d level%s:",
-                                 amg->levels[0].nonsymmetric ? "unsmoothed" : "smoothed",
+  size_t used = (size_t)snprintf(text, size, " by %s (%d level%s:",
+                                 amg->reduced                  ? "reduction"
+                                 : amg->levels[0].nonsymmetric ? "unsmoothed aggregation"
+                                                               : "smoothed aggregation",
                                  amg->count, amg->count == 1 ? "" : "s");
   int l;
   for (l = 0; l < amg->count && used < size; l++) {
     used += (size_t)snprintf(text + used, size - used, " %" PRId64, amg->grids[l].rows);
   }
   if (used < size) {
-    (void)snprintf(text + used, size - used,
-                   " rows; operator complexity %.2f; %d near-null-space vector%s; set up %s)",
-                   mbi_amg_complexity(amg), amg->levels[0].vectors,
-                   amg->levels[0].vectors == 1 ? "" : "s",
+    used += (size_t)snprintf(text + used, size - used, " rows; operator complexity %.2f;",
+                             mbi_amg_complexity(amg));
+  }
+  if (used < size && !amg->reduced) {
+    used += (size_t)snprintf(text + used, size - used, " %d near-null-space vector%s;",
+                             amg->levels[0].vectors, amg->levels[0].vectors == 1 ? "" : "s");
+  }
+  if (used < size) {
+    (void)snprintf(text + used, size - used, " set up %s)",
                    amg->gpu != NULL ? "on the GPU" : "by the host");
   }
 }
@@ -465,11 +494,14 @@ static void mbi_amg_info(const merbit_preconditioner *p, merbit_preconditioner_i
     info->rows[l] = amg->grids[l].rows;
     info->nonzeros[l] = amg->entries[l];
     info->host_bytes += mbi_amg_csr_bytes(&level->a) + mbi_amg_csr_bytes(&level->ap) +
-                        mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r);
+                        mbi_amg_csr_bytes(&level->p) + mbi_amg_csr_bytes(&level->r) +
+                        mbi_amg_csr_bytes(&level->halves[0]) +
+                        mbi_amg_csr_bytes(&level->halves[1]);
     info->host_bytes +=
         (int64_t)(mbi_memory_bytes(level->kept) + mbi_memory_bytes(level->aggregate) +
-                  mbi_memory_bytes(level->t) + mbi_memory_bytes(level->inverse));
-    for (k = 0; k < 3; k++) {
+                  mbi_memory_bytes(level->t) + mbi_memory_bytes(level->inverse) +
+                  mbi_memory_bytes(level->attached) + mbi_memory_bytes(level->points));
+    for (k = 0; k < MBI_GRID_MATRICES; k++) {
       mbi_precondition_count(NULL, amg->grids[l].plans[k], info);
       info->host_bytes += (int64_t)mbi_memory_bytes(amg->grids[l].single[k]);
     }
@@ -494,7 +526,7 @@ static void mbi_amg_destroy(merbit_preconditioner *p) {
   mbi_amg_leave_gpu(p, amg);
   for (l = 0; l < MBI_AMG_LEVELS; l++) {
     mbi_amg_level_release(p->context, &amg->levels[l]);
-    for (k = 0; k < 3; k++) {
+    for (k = 0; k < MBI_GRID_MATRICES; k++) {
       mbi_release(p->context, amg->grids[l].single[k]);
     }
   }

@@ -4,14 +4,17 @@
 
 /* Algebraic multigrid by smoothed aggregation: Vanek, Mandel, Brezina, "Algebraic multigrid by
  * smoothed aggregation for second and fourth order elliptic problems", Computing 56 (1996). If
- * A is nonsymmetric, by unsmoothed aggregation: Notay, "Aggregation-based algebraic multigrid
- * for convection-diffusion equations", SIAM J. Sci. Comput. 34 (2012).
+ * A is nonsymmetric, by reduction: solve/amg/reduction.c. If it has blocks of unknowns or
+ * near-null-space vectors as well, or if levels of reduction fill up, by unsmoothed
+ * aggregation: Notay, "Aggregation-based algebraic multigrid for convection-diffusion
+ * equations", SIAM J. Sci. Comput. 34 (2012).
  *
  * The set-up makes each level from the finer one in steps, each a function in the file of its
- * name: strength, aggregate, tentative, smooth (P, and its transpose R) and multiply (R A P).
- * It computes in f64, whatever the type of A and of the cycle. Results do not depend on the
- * number of threads. The set-up on the GPU takes the same steps: its structure (strong,
- * aggregate, patterns) is equal, its values are equal up to rounding. */
+ * name: strength, aggregate, tentative, smooth (P, and its transpose R) and multiply (R A P);
+ * or for reduction: splitting, reduction (P and R), reduce (R A P) and relaxation. It computes
+ * in f64, whatever the type of A and of the cycle. Results do not depend on the number of
+ * threads. The set-up on the GPU, which is by aggregation for every A, takes the same steps: its
+ * structure (strong, aggregate, patterns) is equal, its values are equal up to rounding. */
 
 /* Two thresholds for an entry (i, j), relative to m_i, the largest off-diagonal magnitude in
  * row i. The entry is strong, and may put nodes into one aggregate, if |a_ij| > theta max(m_i,
@@ -38,8 +41,20 @@
 #define MBI_LAMBDA_SAFETY 1.1
 #define MBI_LAMBDA_DOMINANT 2.01 /* up to this row-sum bound, rows are diagonally dominant */
 #define MBI_AMG_COARSENING 1.5   /* a level must shrink by this factor, or it is the last */
-#define MBI_AMG_LEVELS 16        /* the most levels */
+#define MBI_AMG_LEVELS 24        /* the most levels */
 #define MBI_AMG_COARSEST 256     /* levels of up to this many rows use a dense inverse */
+
+/* Thresholds of reduction: of strong entries in the splitting, and of those that lead to the F
+ * points of a row of R, from its C point and from those F points. */
+#define MBI_REDUCTION_THETA 0.25
+#define MBI_REDUCTION_THETA_FIRST 0.1
+#define MBI_REDUCTION_THETA_SECOND 0.25
+#define MBI_REDUCTION_NEAR 12        /* the most F points in a row of R */
+#define MBI_REDUCTION_PIVOT 1e-300   /* a smaller pivot is that of a singular matrix */
+#define MBI_REDUCTION_COARSENING 1.1 /* a level must shrink by this factor, or it is the last  \
+                                      */
+#define MBI_REDUCTION_GROWTH 1.5 /* the most entries of a level per entry of the finer one */
+#define MBI_REDUCTION_EVERY 3    /* levels 3, 6, 9, ... visit their next level twice */
 
 /* A CSR in host memory: base 0, 32-bit offsets and columns. */
 typedef struct mbi_amg_csr {
@@ -69,10 +84,18 @@ typedef struct mbi_amg_level {
               * columns aggregate[i / block] * k + 0, ..., k - 1; zeros if isolated */
   int plain; /* 1: P = T, because A P would fill up or the first level's A is nonsymmetric */
   int nonsymmetric; /* first level only: whether A is nonsymmetric */
-  double *inverse;  /* D^-1, the inverse diagonal of A; 0 where the diagonal is 0 */
-  double lambda;    /* an upper bound or estimate of the largest eigenvalue of D^-1 A */
-  mbi_amg_csr p, r; /* rows x aggregates * k, and its transpose */
-  mbi_amg_csr ap;   /* the structure of A P: solve/amg/multiply.c */
+  /* With levels by reduction, `aggregate` and `aggregates` are the numbers of C points (F
+   * points have -1) and their count; `inverse` is that of solve/amg/relaxation.c. */
+  int reduced;           /* first level only: 1: levels by reduction */
+  double *most;          /* per row: its largest off-diagonal magnitude. Released with aggregate
+                          * once the next level is known */
+  int32_t *attached;     /* per row: the column of its entry in P, or -1 */
+  int32_t *points;       /* per C point: its row */
+  mbi_amg_csr halves[2]; /* rows x rows: A's rows at F points and at C points; others empty */
+  double *inverse;       /* D^-1, the inverse diagonal of A; 0 where the diagonal is 0 */
+  double lambda;         /* an upper bound or estimate of the largest eigenvalue of D^-1 A */
+  mbi_amg_csr p, r;      /* rows x aggregates * k, and its transpose */
+  mbi_amg_csr ap;        /* the structure of A P: solve/amg/multiply.c */
 } mbi_amg_level;
 
 /* A CSR that tasks build row by row: solve/amg/rows.c. */
@@ -112,18 +135,27 @@ typedef struct mbi_amg_build {
 #define MBI_CYCLE_RATIO_LAST 30.0
 #define MBI_CYCLE_SCALARS (3 * (2 + MBI_CYCLE_MOST))
 
+/* The matrices of a level of the cycle. With levels by reduction, MBI_GRID_A is A's rows at F
+ * points and MBI_GRID_C those at C points, except on the last level. */
+enum { MBI_GRID_A, MBI_GRID_P, MBI_GRID_R, MBI_GRID_C, MBI_GRID_MATRICES };
+
 /* A level of the cycle, on the preconditioner's side and in its type. */
 typedef struct mbi_amg_grid {
   int64_t rows;
-  merbit_view views[3];  /* A, P, R; on the coarsest level A alone */
-  merbit_plan *plans[3]; /* their plans; on the coarsest level its inverse's, if there is one */
-  float *single[3];      /* f32: values of views in host memory, or NULL */
+  merbit_view views[MBI_GRID_MATRICES];  /* on the coarsest level A alone */
+  merbit_plan *plans[MBI_GRID_MATRICES]; /* their plans; on the coarsest level its inverse's, if
+                                          * there is one */
+  float *single[MBI_GRID_MATRICES];      /* f32: values of views in host memory, or NULL */
   void *inverse, *b, *x, *y; /* vectors of length `rows`: D^-1, right-hand side, and two
                               * iterates. Level 0 gets b and y from the caller */
+  /* With levels by reduction: `inverse` is 0 at C points, and this at F points; a third iterate
+   * of levels that are visited twice. Else NULL */
+  void *inverse_c, *z;
 } mbi_amg_grid;
 
 typedef struct mbi_amg { /* the state of a preconditioner of kind AMG */
   int count;             /* number of levels */
+  int reduced;           /* 1: levels by reduction */
   mbi_amg_level levels[MBI_AMG_LEVELS];
   int64_t entries[MBI_AMG_LEVELS]; /* nonzeros of the matrices */
   mbi_amg_grid grids[MBI_AMG_LEVELS];
@@ -198,11 +230,34 @@ MBI_INTERNAL merbit_status mbi_amg_transpose(merbit_context *context, mbi_amg_le
  * entries of A's rows and of R's. */
 MBI_INTERNAL merbit_status mbi_amg_galerkin(merbit_context *context, mbi_amg_level *level,
                                             mbi_amg_csr *coarse);
+/* solve/amg/splitting.c */
+/* Sets level->aggregate, level->aggregates and level->most (allocates them). */
+MBI_INTERNAL merbit_status mbi_amg_split(merbit_context *context, mbi_amg_level *level);
+/* solve/amg/reduction.c */
+/* Sets level->attached and level->points (allocates them), and level->p. */
+MBI_INTERNAL merbit_status mbi_amg_attach(merbit_context *context, mbi_amg_level *level);
+/* Sets level->r. Row i has the C point i and up to MBI_REDUCTION_NEAR F points N: those of its
+ * strong entries in A's order, then those of the strong entries of these. Like mbi_amg_reduce
+ * and mbi_amg_part_rows, it sets only the values if the structure is there. */
+MBI_INTERNAL merbit_status mbi_amg_restrict(merbit_context *context, mbi_amg_level *level);
+/* solve/amg/reduce.c */
+/* Sets *coarse = R (A P). Sums run in the order of the entries of A's rows and of R's. */
+MBI_INTERNAL merbit_status mbi_amg_reduce(merbit_context *context, mbi_amg_level *level,
+                                          mbi_amg_csr *coarse);
+/* solve/amg/relaxation.c */
+MBI_INTERNAL double mbi_amg_weight(double d, double sum);
+/* Sets level->inverse to the weights divided by the diagonal (allocates it). */
+MBI_INTERNAL merbit_status mbi_amg_weights(merbit_context *context, mbi_amg_level *level);
+/* Sets level->halves. */
+MBI_INTERNAL merbit_status mbi_amg_part_rows(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/hierarchy.c */
 /* Returns whether A is nonsymmetric, as it is where convection dominates diffusion. */
 MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a);
+/* Makes levels[1], levels[2], ... from levels[0], which has `a`, `block`, `vectors` and
+ * `modes`; by reduction if A is nonsymmetric, `block` is 1 and the modes are not `given` by the
+ * caller. *count is the number of levels. On failure the caller releases the levels. */
 MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
-                                           int *count);
+                                           int given, int *count);
 MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,
                                              int count);
 MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level);

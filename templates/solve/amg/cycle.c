@@ -6,11 +6,15 @@
 #include "solve/amg/amg_cuda.h"
 
 /* The multigrid cycle on either side: a V-cycle, or a W-cycle if A is nonsymmetric. Every
- * product is that of a plan. The smoother is a Chebyshev polynomial in D^-1 A, written as
- * sweeps x' = x + w D^-1 (b - A x) whose weights w are the inverse roots of the polynomial
- * (Saad, "Iterative Methods for Sparse Linear Systems", section 12.3; Adams, Brezina, Hu,
- * Tuminaro, J. Comput. Phys. 188, 2003). The sweeps before and after the coarse-grid correction
- * have the same weights, so that M is symmetric. */
+ * product is that of a plan. With levels by aggregation, the smoother is a Chebyshev polynomial
+ * in D^-1 A, written as sweeps x' = x + w D^-1 (b - A x) whose weights w are the inverse roots
+ * of the polynomial (Saad, "Iterative Methods for Sparse Linear Systems", section 12.3; Adams,
+ * Brezina, Hu, Tuminaro, J. Comput. Phys. 188, 2003). The sweeps before and after the
+ * coarse-grid correction have the same weights, so that M is symmetric. With levels by
+ * reduction, the sweeps are those of Jacobi's method over F points, over F points and over C
+ * points, all after the correction (Manteuffel, Ruge, Southworth, SIAM J. Sci. Comput. 40,
+ * 2018, section 5); a sweep copies the elements of x in rows that its matrix leaves empty,
+ * because D^-1 is 0 there. */
 
 /* The epilogue of a product with A. Its vectors are x, D^-1 and b; its scalars are 1, w, 1 for
  * a sweep, 0, 0, 1 for the residual, and 0, w, 0 for the first sweep, which starts from x = 0
@@ -70,29 +74,39 @@ MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit
   return mbi_plan_create(p->context, view, &desc, NULL, plan);
 }
 
-/* Copies a level's inverse diagonal to the preconditioner's side, in its type. */
-static merbit_status mbi_cycle_store(merbit_preconditioner *p, const double *from, int64_t rows,
-                                     void *to) {
+/* Returns D^-1 of a row in the sweeps over A or a row block. */
+static double mbi_cycle_inverse(const mbi_amg_level *level, int half, int64_t row) {
+  const int32_t *row_ptr = level->points != NULL ? level->halves[half].row_ptr + row : NULL;
+  return row_ptr != NULL && row_ptr[0] == row_ptr[1] ? 0 : level->inverse[row];
+}
+
+/* Copies a level's inverse diagonal to the preconditioner's side, in its type. With levels by
+ * reduction it is 0 in the rows that the row block `half` leaves empty. */
+static merbit_status mbi_cycle_store(merbit_preconditioner *p, const mbi_amg_level *level,
+                                     int half, int64_t rows, void *to) {
   const int device = p->side == MERBIT_SIDE_CUDA;
   const size_t size = mbi_type_size(p->type);
-  void *scratch = NULL;
+  void *scratch = to;
   merbit_status status = MERBIT_OK;
   int64_t i;
-  if (p->type == MERBIT_F32) {
-    if (device) {
-      MBI_TRY(mbi_allocate_array(p->context, rows, size, "an inverse diagonal", &scratch));
-    }
-    for (i = 0; i < rows; i++) {
-      ((float *)(device ? scratch : to))[i] = (float)from[i];
-    }
-  } else if (!device) {
-    memcpy(to, from, (size_t)rows * size);
+  if (device) {
+    MBI_TRY(mbi_allocate_array(p->context, rows, size, "an inverse diagonal", &scratch));
   }
-  if (device && rows > 0) {
-    status = mbi_device_upload(p->context, mbi_device_address(to),
-                               scratch != NULL ? scratch : from, (size_t)rows * size);
+  for (i = 0; i < rows; i++) {
+    const double inverse = mbi_cycle_inverse(level, half, i);
+    if (p->type == MERBIT_F32) {
+      ((float *)scratch)[i] = (float)inverse;
+    } else {
+      ((double *)scratch)[i] = inverse;
+    }
   }
-  mbi_release(p->context, scratch);
+  if (device) {
+    if (rows > 0) {
+      status =
+          mbi_device_upload(p->context, mbi_device_address(to), scratch, (size_t)rows * size);
+    }
+    mbi_release(p->context, scratch);
+  }
   return status;
 }
 
@@ -113,6 +127,27 @@ static void mbi_cycle_weights(double lambda, int degree, double ratio, double *s
   scalars[3 * MBI_CYCLE_FIRST + 1] = scalars[3 * MBI_CYCLE_SWEEP + 1];
 }
 
+/* Returns whether level l has row blocks: every level by reduction but the last. */
+static int mbi_cycle_parted(const mbi_amg *amg, int l) {
+  return amg->reduced && l + 1 < amg->count;
+}
+
+/* Returns how often the cycle visits level l + 1 from level l: once, or twice on some levels by
+ * reduction, or twice if A is nonsymmetric (a W-cycle), except for the dense inverse and where
+ * levels shrink little. */
+static int mbi_cycle_visits(const mbi_amg *amg, int l) {
+  if (l < 0 || l + 2 >= amg->count) {
+    return 1;
+  }
+  if (amg->reduced) {
+    return l > 0 && l % MBI_REDUCTION_EVERY == 0 ? 2 : 1;
+  }
+  return amg->levels[0].nonsymmetric &&
+                 MBI_CYCLE_SHRINK * (double)amg->entries[l + 1] <= (double)amg->entries[l]
+             ? 2
+             : 1;
+}
+
 /* Divides amg->space among the vectors. Returns the bytes; with space 0 it only counts them. */
 static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, uint64_t space) {
   uint64_t used = 0;
@@ -128,6 +163,12 @@ static uint64_t mbi_cycle_divide(const merbit_preconditioner *p, mbi_amg *amg, u
       g->b = mbi_device_pointer(mbi_device_part(space, bytes, &used));
       g->y = mbi_device_pointer(mbi_device_part(space, bytes, &used));
     }
+    if (mbi_cycle_parted(amg, l)) {
+      g->inverse_c = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+      if (mbi_cycle_visits(amg, l - 1) > 1) {
+        g->z = mbi_device_pointer(mbi_device_part(space, bytes, &used));
+      }
+    }
   }
   return used;
 }
@@ -139,18 +180,27 @@ static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
   const int nonsymmetric = amg->levels[0].nonsymmetric;
   int l;
   for (l = 0; l < amg->count; l++) {
-    const int last = l + 1 == amg->count;
+    const int last = l + 1 == amg->count, parted = mbi_cycle_parted(amg, l);
     const double ratio = nonsymmetric ? MBI_CYCLE_RATIO_NONSYMMETRIC
                          : last       ? MBI_CYCLE_RATIO_LAST
                                       : MBI_CYCLE_RATIO;
-    /* with P = T lambda does not grow, but its bound may */
-    lambda = nonsymmetric ? fmin(lambda, amg->levels[l].lambda) : amg->levels[l].lambda;
-    mbi_cycle_weights(lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE, ratio,
+    const mbi_amg_grid *g = &amg->grids[l];
+    int half;
+    if (!parted) {
+      /* with P = T lambda does not grow, but its bound may */
+      lambda = nonsymmetric ? fmin(lambda, amg->levels[l].lambda) : amg->levels[l].lambda;
+    }
+    mbi_cycle_weights(parted ? 1 : lambda, last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE, ratio,
                       scalars + l * MBI_CYCLE_SCALARS);
-    MBI_TRY(amg->gpu != NULL ? mbi_amg_gpu_inverse(amg->gpu, l, p->type,
-                                                   mbi_device_address(amg->grids[l].inverse))
-                             : mbi_cycle_store(p, amg->levels[l].inverse, amg->grids[l].rows,
-                                               amg->grids[l].inverse));
+    if (parted) {
+      scalars[l * MBI_CYCLE_SCALARS + 3 * MBI_CYCLE_SWEEP + 1] = 1;
+    }
+    for (half = 0; half <= parted; half++) {
+      void *to = half ? g->inverse_c : g->inverse;
+      MBI_TRY(amg->gpu != NULL
+                  ? mbi_amg_gpu_inverse(amg->gpu, l, p->type, mbi_device_address(to))
+                  : mbi_cycle_store(p, &amg->levels[l], half, g->rows, to));
+    }
     mbi_release(p->context, amg->levels[l].inverse);
     amg->levels[l].inverse = NULL;
   }
@@ -197,18 +247,24 @@ MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *a
   int l;
   for (l = 0; l < amg->count; l++) {
     mbi_amg_grid *g = &amg->grids[l];
+    const int parted = mbi_cycle_parted(amg, l);
     const int general = amg->gpu != NULL ? amg->gpu->levels[l].empty == 0
                                          : !amg->levels[l].plain; /* for P and R: P is not T */
     if (l + 1 == amg->count && amg->dense.rows > 0) {
-      merbit_plan_destroy(g->plans[0]); /* that of A, left by the set-up on the GPU */
-      g->plans[0] = NULL;
-      MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[0]));
-    } else if (g->plans[0] == NULL) {
-      MBI_TRY(mbi_cycle_plan(p, &g->views[0], 1, 1, l > 0, &g->plans[0]));
+      merbit_plan_destroy(g->plans[MBI_GRID_A]); /* that of A, left by the set-up on the GPU */
+      g->plans[MBI_GRID_A] = NULL;
+      MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[MBI_GRID_A]));
+    } else if (g->plans[MBI_GRID_A] == NULL) {
+      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_A], 1, 1, l > 0 || parted,
+                             &g->plans[MBI_GRID_A]));
     }
     if (l + 1 < amg->count) {
-      MBI_TRY(mbi_cycle_plan(p, &g->views[1], 0, 1, general, &g->plans[1]));
-      MBI_TRY(mbi_cycle_plan(p, &g->views[2], 0, 1, general, &g->plans[2]));
+      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_P], 0, 1, general && !parted,
+                             &g->plans[MBI_GRID_P]));
+      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_R], 0, 1, general, &g->plans[MBI_GRID_R]));
+    }
+    if (parted) {
+      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_C], 1, 1, 1, &g->plans[MBI_GRID_C]));
     }
   }
   MBI_TRY(mbi_precondition_enter(p));
@@ -220,7 +276,7 @@ MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *a
 MBI_INTERNAL void mbi_cycle_destroy(merbit_preconditioner *p, mbi_amg *amg) {
   int l, k;
   for (l = 0; l < MBI_AMG_LEVELS; l++) {
-    for (k = 0; k < 3; k++) {
+    for (k = 0; k < MBI_GRID_MATRICES; k++) {
       merbit_plan_destroy(amg->grids[l].plans[k]);
     }
   }
@@ -234,58 +290,95 @@ MBI_INTERNAL void mbi_cycle_destroy(merbit_preconditioner *p, mbi_amg *amg) {
 
 /* ---- The cycle --------------------------------------------------------------------------- */
 
-/* Computes to = x + w D^-1 (b - A x), the residual, or the first sweep, depending on `what`. */
-static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int what, const void *b,
-                                     const void *x, void *to, void *stream) {
+/* Computes to = x + w D^-1 (b - A x), the residual, or the first sweep, depending on `what`.
+ * The matrix is MBI_GRID_A or MBI_GRID_C. */
+static merbit_status mbi_cycle_sweep(const mbi_amg *amg, int l, int matrix, int what,
+                                     const void *b, const void *x, void *to, void *stream) {
   const mbi_amg_grid *g = &amg->grids[l];
   const double *scalars = amg->scalars + l * MBI_CYCLE_SCALARS + 3 * what;
   const void *vectors[3];
   vectors[0] = x;
-  vectors[1] = g->inverse;
+  vectors[1] = matrix == MBI_GRID_C ? g->inverse_c : g->inverse;
   vectors[2] = b;
   return what == MBI_CYCLE_FIRST
-             ? mbi_epilogue_alone(g->plans[0], b, to, vectors, scalars, stream)
-             : mbi_spmv_epilogue(g->plans[0], NULL, x, to, vectors, scalars, NULL, NULL,
+             ? mbi_epilogue_alone(g->plans[matrix], b, to, vectors, scalars, stream)
+             : mbi_spmv_epilogue(g->plans[matrix], NULL, x, to, vectors, scalars, NULL, NULL,
                                  stream);
 }
 
-/* Returns how often the cycle visits level l + 1 from level l: twice if A is nonsymmetric (a
- * W-cycle), except for the dense inverse and where levels shrink little. */
-static int mbi_cycle_visits(const mbi_amg *amg, int l) {
-  return amg->levels[0].nonsymmetric && l + 2 < amg->count &&
-                 MBI_CYCLE_SHRINK * (double)amg->entries[l + 1] <= (double)amg->entries[l]
-             ? 2
-             : 1;
+static merbit_status mbi_cycle_multiply(const mbi_amg *amg, int l, int matrix, const void *x,
+                                        void *y, void *stream) {
+  return merbit_spmv(amg->grids[l].plans[matrix], NULL, NULL, x, NULL, y, stream);
+}
+
+/* Adds P times the next level's y to y. */
+static merbit_status mbi_cycle_correct(const mbi_amg *amg, int l, void *y, void *stream) {
+  merbit_plan *plan = amg->grids[l].plans[MBI_GRID_P];
+  return merbit_spmv(plan, NULL, NULL, amg->grids[l + 1].y, mbi_epilogue_factor(plan, 1), y,
+                     stream);
+}
+
+MBI_INTERNAL merbit_status mbi_cycle_run(const mbi_amg *amg, int l, int visit, const void *b,
+                                         void *y, void *stream);
+
+/* Solves the next level's system, whose right-hand side is there. */
+static merbit_status mbi_cycle_next(const mbi_amg *amg, int l, void *stream) {
+  const mbi_amg_grid *next = &amg->grids[l + 1];
+  int k;
+  for (k = 0; k < mbi_cycle_visits(amg, l); k++) {
+    MBI_TRY(mbi_cycle_run(amg, l + 1, k, next->b, next->y, stream));
+  }
+  return MERBIT_OK;
+}
+
+/* Computes y = M^-1 b on the levels from l on, which are by reduction. The residual of a
+ * repeated visit is b less the product with each row block. */
+static merbit_status mbi_cycle_reduced(const mbi_amg *amg, int l, int visit, const void *b,
+                                       void *y, void *stream) {
+  const mbi_amg_grid *g = &amg->grids[l];
+  void *from = visit > 0 ? y : g->x, *first = visit > 0 ? g->x : y;
+  void *second = visit > 0 ? g->z : g->x; /* the iterates: from, first, second, y */
+  if (visit > 0) {
+    MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
+    MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_C, MBI_CYCLE_RESIDUAL, g->x, y, g->z, stream));
+  }
+  MBI_TRY(mbi_cycle_multiply(amg, l, MBI_GRID_R, visit > 0 ? g->z : b, g[1].b, stream));
+  MBI_TRY(mbi_cycle_next(amg, l, stream));
+  MBI_TRY(visit > 0 ? mbi_cycle_correct(amg, l, y, stream)
+                    : mbi_cycle_multiply(amg, l, MBI_GRID_P, g[1].y, from, stream));
+  MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP, b, from, first, stream));
+  MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP, b, first, second, stream));
+  return mbi_cycle_sweep(amg, l, MBI_GRID_C, MBI_CYCLE_SWEEP, b, second, y, stream);
 }
 
 /* Computes y = M^-1 b on the levels from l on; a repeated visit (`visit` > 0) improves y. On
  * CUDA enqueues the work on `stream`. */
 MBI_INTERNAL merbit_status mbi_cycle_run(const mbi_amg *amg, int l, int visit, const void *b,
                                          void *y, void *stream) {
-  const mbi_amg_grid *g = &amg->grids[l], *next = g + 1;
+  const mbi_amg_grid *g = &amg->grids[l];
   const int last = l + 1 == amg->count;
   int k;
   if (last && amg->dense.rows > 0) {
-    return merbit_spmv(g->plans[0], NULL, NULL, b, NULL, y, stream);
+    return mbi_cycle_multiply(amg, l, MBI_GRID_A, b, y, stream);
   }
-  MBI_TRY(mbi_cycle_sweep(amg, l, visit > 0 ? MBI_CYCLE_SWEEP : MBI_CYCLE_FIRST, b,
+  if (mbi_cycle_parted(amg, l)) {
+    return mbi_cycle_reduced(amg, l, visit, b, y, stream);
+  }
+  MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, visit > 0 ? MBI_CYCLE_SWEEP : MBI_CYCLE_FIRST, b,
                           visit > 0 ? y : b, g->x, stream));
   for (k = 1; k < (last ? MBI_CYCLE_MOST : MBI_CYCLE_DEGREE); k++) {
-    MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? g->x : y,
+    MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? g->x : y,
                             k % 2 != 0 ? y : g->x, stream));
   }
   if (last) {
     return MERBIT_OK;
   }
-  MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
-  MBI_TRY(merbit_spmv(g->plans[2], NULL, NULL, g->x, NULL, next->b, stream));
-  for (k = 0; k < mbi_cycle_visits(amg, l); k++) {
-    MBI_TRY(mbi_cycle_run(amg, l + 1, k, next->b, next->y, stream));
-  }
-  MBI_TRY(merbit_spmv(g->plans[1], NULL, NULL, next->y, mbi_epilogue_factor(g->plans[1], 1), y,
-                      stream));
+  MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
+  MBI_TRY(mbi_cycle_multiply(amg, l, MBI_GRID_R, g->x, g[1].b, stream));
+  MBI_TRY(mbi_cycle_next(amg, l, stream));
+  MBI_TRY(mbi_cycle_correct(amg, l, y, stream));
   for (k = MBI_CYCLE_DEGREE - 1; k >= 0; k--) {
-    MBI_TRY(mbi_cycle_sweep(amg, l, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,
+    MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP + k, b, k % 2 != 0 ? y : g->x,
                             k % 2 != 0 ? g->x : y, stream));
   }
   return MERBIT_OK;

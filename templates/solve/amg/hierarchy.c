@@ -18,6 +18,11 @@ MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *
   mbi_release(context, level->modes);
   mbi_release(context, level->t);
   mbi_release(context, level->inverse);
+  mbi_release(context, level->most);
+  mbi_release(context, level->attached);
+  mbi_release(context, level->points);
+  mbi_amg_csr_release(context, &level->halves[0]);
+  mbi_amg_csr_release(context, &level->halves[1]);
   memset(level, 0, sizeof *level);
 }
 
@@ -51,13 +56,12 @@ static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
   return MERBIT_OK;
 }
 
-/* Makes levels[1], levels[2], ... from levels[0], which has `a`, `block`, `vectors` and
- * `modes`. *count is the number of levels. On failure the caller releases the levels. */
-MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
+/* Makes levels[1], levels[2], ... by aggregation from levels[0], which has `a`, `block`,
+ * `vectors`, `modes` and `nonsymmetric`. *count is the number of levels. */
+static merbit_status mbi_amg_aggregate_all(merbit_context *context, mbi_amg_level *levels,
                                            int *count) {
   double theta = levels[0].block > 1 ? MBI_AMG_THETA_BLOCKS : MBI_AMG_THETA;
   int l;
-  levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a);
   for (l = 0;; l++, theta /= MBI_AMG_THETA_FALL) {
     mbi_amg_level *level = &levels[l];
     const int64_t rows = level->a.rows;
@@ -81,12 +85,99 @@ MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_leve
   }
 }
 
+/* Makes the next level by reduction, unless it would be hardly smaller: then sets *last. */
+static merbit_status mbi_amg_next_reduced(merbit_context *context, mbi_amg_level *level,
+                                          mbi_amg_level *next, int *last) {
+  MBI_TRY(mbi_amg_split(context, level));
+  *last = level->aggregates == 0 ||
+          level->aggregates * MBI_REDUCTION_COARSENING > (double)level->a.rows;
+  if (!*last) {
+    MBI_TRY(mbi_amg_attach(context, level));
+    MBI_TRY(mbi_amg_restrict(context, level));
+    MBI_TRY(mbi_amg_reduce(context, level, &next->a));
+    MBI_TRY(mbi_amg_part_rows(context, level));
+    next->block = next->vectors = 1;
+  }
+  mbi_release(context, level->most);
+  mbi_release(context, level->aggregate);
+  level->most = NULL;
+  level->aggregate = NULL;
+  return MERBIT_OK;
+}
+
+/* Makes levels[1], levels[2], ... by reduction. Sets *count to 0 if a level has many more
+ * entries than the finer one, or if the first cannot be reduced. */
+static merbit_status mbi_amg_reduce_all(merbit_context *context, mbi_amg_level *levels,
+                                        int *count) {
+  int l, last = 0;
+  for (l = 0; !last; l++) {
+    mbi_amg_level *level = &levels[l];
+    *count = l + 1;
+    if (l > 0 && (double)level->a.nnz > MBI_REDUCTION_GROWTH * (double)levels[l - 1].a.nnz) {
+      *count = 0;
+      return MERBIT_OK;
+    }
+    last = level->a.rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS;
+    if (!last) {
+      MBI_TRY(mbi_amg_next_reduced(context, level, level + 1, &last));
+    }
+    if (last && l == 0) {
+      *count = 0;
+      return MERBIT_OK;
+    }
+    MBI_TRY(last ? mbi_amg_diagonal(context, level) : mbi_amg_weights(context, level));
+  }
+  return MERBIT_OK;
+}
+
+/* Releases the levels by reduction, but keeps what the first one had. */
+static void mbi_amg_discard(merbit_context *context, mbi_amg_level *levels) {
+  mbi_amg_level first;
+  int l;
+  memset(&first, 0, sizeof first);
+  first.a = levels[0].a;
+  first.borrowed = levels[0].borrowed;
+  first.block = levels[0].block;
+  first.vectors = levels[0].vectors;
+  first.modes = levels[0].modes;
+  first.nonsymmetric = levels[0].nonsymmetric;
+  levels[0].borrowed = 1;
+  levels[0].modes = NULL;
+  for (l = 0; l < MBI_AMG_LEVELS; l++) {
+    mbi_amg_level_release(context, &levels[l]);
+  }
+  levels[0] = first;
+}
+
+MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
+                                           int given, int *count) {
+  levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a);
+  if (levels[0].nonsymmetric && levels[0].block == 1 && !given) {
+    MBI_TRY(mbi_amg_reduce_all(context, levels, count));
+    if (*count > 0) {
+      levels[0].reduced = 1;
+      return MERBIT_OK;
+    }
+    mbi_amg_discard(context, levels);
+  }
+  return mbi_amg_aggregate_all(context, levels, count);
+}
+
 /* Recomputes the values of all levels for new values of levels[0].a. On entry the levels have
- * only what an update keeps: `kept`, `aggregate`, `plain`, `t` and all structure. */
+ * only what an update keeps: all structure; and `kept`, `aggregate`, `plain` and `t`, or
+ * `attached` and `points`. */
 MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,
                                              int count) {
+  const int reduced = levels[0].reduced;
   int l;
   for (l = 0; l < count; l++) {
+    if (reduced && l + 1 < count) {
+      MBI_TRY(mbi_amg_weights(context, &levels[l]));
+      MBI_TRY(mbi_amg_restrict(context, &levels[l]));
+      MBI_TRY(mbi_amg_reduce(context, &levels[l], &levels[l + 1].a));
+      MBI_TRY(mbi_amg_part_rows(context, &levels[l]));
+      continue;
+    }
     MBI_TRY(mbi_amg_diagonal(context, &levels[l]));
     if (l + 1 < count) {
       MBI_TRY(mbi_amg_smooth(context, &levels[l]));

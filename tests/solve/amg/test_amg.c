@@ -237,44 +237,54 @@ static void test_vectors(void **state) {
 
 /* Neither D^-1 in f64 nor values that plans have copied are kept, and an update keeps no
  * additional memory. */
-static void test_memory(void **state) {
-  mbi_amg_csr a = bed_poisson(context, 40, 0);
+static void check_memory(const mbi_amg_csr *a, int reduced) {
   int single, update, l, k;
-  (void)state;
   for (single = 0; single < 2; single++) {
     merbit_preconditioner_desc desc = amg_desc();
     merbit_preconditioner *p, *inner;
     merbit_preconditioner_info before, after;
     desc.single = single;
-    p = amg_make(&a, &desc);
+    p = amg_make(a, &desc);
     inner = single ? p->inner : p;
     (void)merbit_preconditioner_get_info(p, &before);
     for (update = 0; update < 2; update++) {
       const mbi_amg *amg = (const mbi_amg *)inner->state;
       int copied = 0;
+      assert_int_equal(amg->reduced, reduced);
       for (l = 0; l + 1 < amg->count; l++) {
         const mbi_amg_level *level = &amg->levels[l];
         const mbi_amg_grid *g = &amg->grids[l];
-        const double *const values[] = {level->a.values, level->p.values, level->r.values};
+        const double *const values[] = {reduced ? level->halves[0].values : level->a.values,
+                                        level->p.values, level->r.values,
+                                        level->halves[1].values};
         assert_null(level->inverse);
         assert_null(level->ap.values);
-        for (k = 0; k < 3; k++) {
+        assert_true(!reduced || (level->a.values == NULL && level->aggregate == NULL));
+        for (k = 0; k < (reduced ? 4 : 3); k++) {
           const int copies = mbi_plan_copies_values(g->plans[k]);
           copied += copies;
-          assert_int_equal(values[k] != NULL, !copies && !single && l + k > 0);
-          assert_int_equal(g->single[k] != NULL, !copies && single && l + k > 0);
+          assert_int_equal(values[k] != NULL, !copies && !single && l + k + reduced > 0);
+          assert_int_equal(g->single[k] != NULL, !copies && single && l + k + reduced > 0);
         }
       }
       assert_true(copied > 2);
       assert_true(!single || p->engine->single_values == NULL);
-      assert_int_equal(merbit_preconditioner_update_values(p, a.values, MERBIT_MEMORY_HOST),
+      assert_int_equal(merbit_preconditioner_update_values(p, a->values, MERBIT_MEMORY_HOST),
                        MERBIT_OK);
     }
     (void)merbit_preconditioner_get_info(p, &after);
     assert_int_equal(after.host_bytes, before.host_bytes);
     merbit_preconditioner_destroy(p);
   }
+}
+
+static void test_memory(void **state) {
+  mbi_amg_csr a = bed_poisson(context, 40, 0), wind = bed_wind(context, 120, 10);
+  (void)state;
+  check_memory(&a, 0);
+  check_memory(&wind, 1);
   mbi_amg_csr_release(context, &a);
+  mbi_amg_csr_release(context, &wind);
 }
 
 /* Each allocation fails once: a clean error, and no leak. */
@@ -282,10 +292,11 @@ static void test_allocations(void **state) {
   const bed_grid g = {24, 1, 1, 1, 1, 0, 1};
   merbit_context *kept = context;
   mbi_amg_csr a = bed_laplacian(kept, &g), blocks = bed_blocks(kept, &a);
+  mbi_amg_csr wind = bed_wind(kept, 40, 10);
   int form;
   (void)state;
-  for (form = 0; form < 2; form++) {
-    const mbi_amg_csr *m = form == 0 ? &a : &blocks;
+  for (form = 0; form < 3; form++) { /* 0 to 2: smoothed, of blocks, by reduction */
+    const mbi_amg_csr *m = form == 0 ? &a : form == 1 ? &blocks : &wind;
     merbit_view view = mbi_amg_view(m);
     long at, failed = 0;
     int done = 0;
@@ -296,8 +307,8 @@ static void test_allocations(void **state) {
       merbit_status status;
       context = cpu_open(&memory, 1);
       desc = amg_desc();
-      desc.block_size = form == 0 ? 1 : 3;
-      desc.single = form;
+      desc.block_size = form == 1 ? 3 : 1;
+      desc.single = form == 1;
       memory.fail_at = memory.made + at;
       status = merbit_preconditioner_create(context, &view, &desc, &p);
       if (status == MERBIT_OK) {
@@ -318,6 +329,7 @@ static void test_allocations(void **state) {
   context = kept;
   mbi_amg_csr_release(context, &a);
   mbi_amg_csr_release(context, &blocks);
+  mbi_amg_csr_release(context, &wind);
 }
 
 int main(void) {

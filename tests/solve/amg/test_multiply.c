@@ -116,7 +116,7 @@ static void check_galerkin(merbit_context *context, mbi_amg_csr a, int block, in
   memset(levels, 0, sizeof levels);
   bed_level(context, a, block, vectors, 0.1, &levels[0]);
   bed_again(context, &levels[0]);
-  assert_int_equal(mbi_amg_coarsen(context, levels, &count), MERBIT_OK);
+  assert_int_equal(mbi_amg_coarsen(context, levels, 0, &count), MERBIT_OK);
   assert_true(count > 1);
   for (l = 0; l + 1 < count; l++) {
     const mbi_amg_csr *fine = &levels[l].a, *p = &levels[l].p, *coarse = &levels[l + 1].a;
@@ -218,8 +218,8 @@ static void test_threads(void **state) {
   bed_level(four, bed_laplacian(four, &g), 1, 1, 0.1, &second[0]);
   bed_again(one, &first[0]);
   bed_again(four, &second[0]);
-  assert_int_equal(mbi_amg_coarsen(one, first, &count), MERBIT_OK);
-  assert_int_equal(mbi_amg_coarsen(four, second, &other), MERBIT_OK);
+  assert_int_equal(mbi_amg_coarsen(one, first, 0, &count), MERBIT_OK);
+  assert_int_equal(mbi_amg_coarsen(four, second, 0, &other), MERBIT_OK);
   assert_int_equal(count, other);
   assert_true(count > 2);
   for (l = 0; l < count; l++) {
