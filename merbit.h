@@ -1127,8 +1127,9 @@ typedef enum merbit_preconditioner_kind {
                                              inverse in two factors (Kolotilina, Yeremin 1993) */
   MERBIT_PRECONDITIONER_AMG = 6           /* A without zeros on the diagonal: algebraic multigrid by
                                              smoothed aggregation (Vanek, Mandel, Brezina 1996);
-                                             for A far from symmetric, by reduction (lAIR:
-                                             Manteuffel, Ruge, Southworth 2018) */
+                                             for A far from symmetric, on the CPU by reduction
+                                             (lAIR: Manteuffel, Ruge, Southworth 2018), on CUDA
+                                             unsmoothed (Notay 2012) */
 } merbit_preconditioner_kind;
 
 /* Options of merbit_preconditioner_create, for which `kind` must be set and be neither NONE nor
@@ -34169,6 +34170,7 @@ static const mbi_precondition_method mbi_fsai_method = {
 #define MBI_AMG_HOPS 64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_ONE_SIDED (1.0 / 3)
+#define MBI_REDUCTION_ONE_SIDED (1.0 / 5)
 #define MBI_AMG_SAMPLE 1024
 #define MBI_AMG_SAMPLE_ENTRIES 64
 #define MBI_AMG_DENSE 6
@@ -36233,7 +36235,7 @@ static void mbi_amg_level_release(merbit_context *context, mbi_amg_level *level)
 	memset(level, 0, sizeof *level);
 }
 
-static int mbi_amg_nonsymmetric(const mbi_amg_csr *a) {
+static int mbi_amg_nonsymmetric(const mbi_amg_csr *a, double fraction) {
 	const merbit_view view = mbi_amg_view(a);
 	int i, one_sided = 0;
 	for (i = 0; i < MBI_AMG_SAMPLE && a->rows > 0; i++) {
@@ -36247,7 +36249,7 @@ static int mbi_amg_nonsymmetric(const mbi_amg_csr *a) {
 			apart += fabs(value - other);
 			sum += a->col_ind[k] != row ? fabs(value) + fabs(other) : 0;
 		}
-		one_sided += apart > MBI_AMG_ONE_SIDED * sum;
+		one_sided += apart > fraction * sum;
 	}
 	return 4 * one_sided > MBI_AMG_SAMPLE;
 }
@@ -36336,7 +36338,6 @@ static void mbi_amg_discard(merbit_context *context, mbi_amg_level *levels) {
 	first.block = levels[0].block;
 	first.vectors = levels[0].vectors;
 	first.modes = levels[0].modes;
-	first.nonsymmetric = levels[0].nonsymmetric;
 	levels[0].borrowed = 1;
 	levels[0].modes = NULL;
 	for (l = 0; l < MBI_AMG_LEVELS; l++) { mbi_amg_level_release(context, &levels[l]); }
@@ -36345,15 +36346,16 @@ static void mbi_amg_discard(merbit_context *context, mbi_amg_level *levels) {
 
 static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
 		int given, int *count) {
-	levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a);
-	if (levels[0].nonsymmetric && levels[0].block == 1 && !given) {
+	if (levels[0].block == 1 && !given &&
+			mbi_amg_nonsymmetric(&levels[0].a, MBI_REDUCTION_ONE_SIDED)) {
 		MBI_TRY(mbi_amg_reduce_all(context, levels, count));
 		if (*count > 0) {
-			levels[0].reduced = 1;
+			levels[0].reduced = levels[0].nonsymmetric = 1;
 			return MERBIT_OK;
 		}
 		mbi_amg_discard(context, levels);
 	}
+	levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a, MBI_AMG_ONE_SIDED);
 	return mbi_amg_aggregate_all(context, levels, count);
 }
 

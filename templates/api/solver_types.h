@@ -70,8 +70,9 @@ typedef enum merbit_preconditioner_kind {
                                              inverse in two factors (Kolotilina, Yeremin 1993) */
   MERBIT_PRECONDITIONER_AMG = 6           /* A without zeros on the diagonal: algebraic multigrid by
                                              smoothed aggregation (Vanek, Mandel, Brezina 1996);
-                                             for A far from symmetric, by reduction (lAIR:
-                                             Manteuffel, Ruge, Southworth 2018) */
+                                             for A far from symmetric, on the CPU by reduction
+                                             (lAIR: Manteuffel, Ruge, Southworth 2018), on CUDA
+                                             unsmoothed (Notay 2012) */
 } merbit_preconditioner_kind;
 
 /* Options of merbit_preconditioner_create, for which `kind` must be set and be neither NONE nor

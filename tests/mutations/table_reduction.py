@@ -36,4 +36,5 @@ MUTATIONS = [
     ("mbi_cycle_reduced", "MBI_CYCLE_RESIDUAL, g->x, y, g->z, stream", "MBI_CYCLE_RESIDUAL, b, y, g->z, stream",
      "a second visit's residual lacks the rows at F points", "solve_amg"),
     ("mbi_amg_drop", "p->copied = amg->reduced ||", "p->copied =", "A in f32 is kept though no plan reads it", "solve_amg"),
+    ("mbi_amg_coarsen", "MBI_REDUCTION_ONE_SIDED", "MBI_AMG_ONE_SIDED", "weak winds are aggregated", "solve_amg_reduction"),
 ]

@@ -31,8 +31,10 @@
 /* The diagonal of A_F is at least this fraction of A's. */
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 /* A row is one-sided if its sum of |a_ij - a_ji| exceeds this fraction of its sum of |a_ij| +
- * |a_ji|. A is nonsymmetric if more than a quarter of the rows of a sample are one-sided. */
+ * |a_ji|. A is nonsymmetric if more than a quarter of the rows of a sample are one-sided. The
+ * smaller fraction decides where levels by reduction are possible. */
 #define MBI_AMG_ONE_SIDED (1.0 / 3)
+#define MBI_REDUCTION_ONE_SIDED (1.0 / 5)
 #define MBI_AMG_SAMPLE 1024       /* rows of the sample, picked by a hash: some occur twice */
 #define MBI_AMG_SAMPLE_ENTRIES 64 /* the most entries compared in each row */
 #define MBI_AMG_DENSE 6           /* P = T if A P had more entries per entry of A and vector */
@@ -252,7 +254,7 @@ MBI_INTERNAL merbit_status mbi_amg_weights(merbit_context *context, mbi_amg_leve
 MBI_INTERNAL merbit_status mbi_amg_part_rows(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/hierarchy.c */
 /* Returns whether A is nonsymmetric, as it is where convection dominates diffusion. */
-MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a);
+MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a, double fraction);
 /* Makes levels[1], levels[2], ... from levels[0], which has `a`, `block`, `vectors` and
  * `modes`; by reduction if A is nonsymmetric, `block` is 1 and the modes are not `given` by the
  * caller. *count is the number of levels. On failure the caller releases the levels. */

@@ -26,7 +26,7 @@ MBI_INTERNAL void mbi_amg_level_release(merbit_context *context, mbi_amg_level *
   memset(level, 0, sizeof *level);
 }
 
-MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a) {
+MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a, double fraction) {
   const merbit_view view = mbi_amg_view(a);
   int i, one_sided = 0;
   for (i = 0; i < MBI_AMG_SAMPLE && a->rows > 0; i++) {
@@ -40,7 +40,7 @@ MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a) {
       apart += fabs(value - other);
       sum += a->col_ind[k] != row ? fabs(value) + fabs(other) : 0;
     }
-    one_sided += apart > MBI_AMG_ONE_SIDED * sum;
+    one_sided += apart > fraction * sum;
   }
   return 4 * one_sided > MBI_AMG_SAMPLE;
 }
@@ -140,7 +140,6 @@ static void mbi_amg_discard(merbit_context *context, mbi_amg_level *levels) {
   first.block = levels[0].block;
   first.vectors = levels[0].vectors;
   first.modes = levels[0].modes;
-  first.nonsymmetric = levels[0].nonsymmetric;
   levels[0].borrowed = 1;
   levels[0].modes = NULL;
   for (l = 0; l < MBI_AMG_LEVELS; l++) {
@@ -151,15 +150,16 @@ static void mbi_amg_discard(merbit_context *context, mbi_amg_level *levels) {
 
 MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
                                            int given, int *count) {
-  levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a);
-  if (levels[0].nonsymmetric && levels[0].block == 1 && !given) {
+  if (levels[0].block == 1 && !given &&
+      mbi_amg_nonsymmetric(&levels[0].a, MBI_REDUCTION_ONE_SIDED)) {
     MBI_TRY(mbi_amg_reduce_all(context, levels, count));
     if (*count > 0) {
-      levels[0].reduced = 1;
+      levels[0].reduced = levels[0].nonsymmetric = 1;
       return MERBIT_OK;
     }
     mbi_amg_discard(context, levels);
   }
+  levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a, MBI_AMG_ONE_SIDED);
   return mbi_amg_aggregate_all(context, levels, count);
 }
 

@@ -371,6 +371,10 @@ static void test_choice(void **state) {
   assert_int_equal(reduced, 1);
   assert_in_range(count_levels(bed_wind(context, 64, 10), 1, &reduced), 2, 4);
   assert_int_equal(reduced, 0);
+  (void)count_levels(bed_wind(context, 64, 1), 0, &reduced);
+  assert_int_equal(reduced, 1);
+  (void)count_levels(bed_wind(context, 64, 0.3), 0, &reduced);
+  assert_int_equal(reduced, 0);
   (void)count_levels(bed_wind(context, 64, 0), 0, &reduced);
   assert_int_equal(reduced, 0);
   (void)count_levels(random_matrix(4000, 6, 0), 0, &reduced); /* fills up */
