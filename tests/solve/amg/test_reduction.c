@@ -14,7 +14,8 @@
 static merbit_context *context;
 
 /* Makes a matrix of random entries, `degree` in a row, of both signs if `mixed`. Some rows have
- * a diagonal entry alone, some none, and the last rows are linked by long rows. */
+ * a diagonal entry alone, some none, in some it is not dominant, and the last rows are linked
+ * by long rows. */
 static mbi_amg_csr random_matrix(int rows, int degree, int mixed) {
   bed_entry *entries =
       (bed_entry *)malloc((size_t)rows * (size_t)(degree + 2) * sizeof *entries);
@@ -30,7 +31,8 @@ static mbi_amg_csr random_matrix(int rows, int degree, int mixed) {
     }
     if (i % 41 != 7) {
       entries[count].row = entries[count].column = i;
-      entries[count++].value = mixed && i % 5 == 0 ? -degree : degree;
+      entries[count++].value =
+          (mixed && i % 5 == 0 ? -degree : degree) * (i % 7 == 1 ? 0.25 : 1);
     }
   }
   csr = bed_csr(context, rows, rows, entries, count);
