@@ -3,7 +3,6 @@
 MUTATIONS = [
     ("mbi_splitting_strong", "sign = diagonal < 0 ? 1 : -1;", "sign = -1;", "rows with a negative diagonal depend on none",
      "solve_amg_reduction"),
-    ("mbi_splitting_exceeds", "other == own && column > row", "0", "of two equal weights both win", "solve_amg_reduction"),
     ("mbi_splitting_choose", "mbi_splitting_exceeds(s, &s->influences, list[i])", "1",
      "a C point is lighter than a row that depends on it", "solve_amg_reduction"),
     ("mbi_splitting_settle", "k < row_ptr[row + 1] && !s->chosen[col_ind[k]]", "k < row_ptr[row + 1]",
