@@ -343,8 +343,7 @@ static void forecasts_with_gathers(void **state) {
   }
 }
 
-static const double thin = /* gathers with 4096 nonzeros in flight, relative to 8192 */
-    (1 + 2300 / 4096.0) / (1 + 2300 / 8192.0);
+static const double thin = (1 + 2300 / 4096.0) / (1 + 2300 / 8192.0); /* of gathers, by 4096 */
 
 /* If L2 keeps half of the matrix, gathers add their whole time, and all of HUBS takes half as
  * long again. */
