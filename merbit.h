@@ -20781,13 +20781,12 @@ static double mbi_phases_overlap(const merbit_plan *plan, double streaming,
 	return seconds;
 }
 
-static int mbi_phases_few(const merbit_plan *plan, double lanes, double threads) {
-	const double places = mbi_choose_lanes(plan) / threads;
+static int mbi_phases_few(const merbit_plan *plan) {
 	const double mean = (double)plan->device.rows / MBI_NONEMPTY_PARTS;
 	int p, found = 0;
 	for (p = 0; p < MBI_NONEMPTY_PARTS && plan->nonempty.sampled_parts; p++) {
 		found += 2 * plan->nonempty.parts[p].rows <= mean &&
-				mbi_phases_like(plan, p) * lanes / threads < places;
+				mbi_phases_like(plan, p) < mbi_choose_lanes(plan);
 	}
 	return found >= MBI_NONEMPTY_PARTS / 8;
 }
@@ -22657,7 +22656,7 @@ static double mbi_sliced_walk(const merbit_plan *plan) {
 static int mbi_sliced_threads(const merbit_plan *plan) {
 	const int parts = mbi_sliced_parts(plan);
 	return plan->desc.block_threads != 0 ? plan->desc.block_threads : parts > 1 ? 32 * parts
-			: mbi_sliced_in_windows(plan) ? 512 : mbi_phases_few(plan, 1, 256) ? 64 : 256;
+			: mbi_sliced_in_windows(plan) ? 512 : mbi_phases_few(plan) ? 64 : 256;
 }
 
 static merbit_status mbi_sliced_size(merbit_plan *plan) {
@@ -26841,7 +26840,7 @@ static int mbi_choose_few_steps(const merbit_plan *plan) {
 
 static int mbi_choose_small_rows(const merbit_plan *plan) {
 	return !mbi_rows_idle_in_l2(plan) && !mbi_choose_few_rows(plan) &&
-			(!mbi_phases_few(plan, 1, 256) || mbi_rows_cost(plan) <= mbi_scan_cost(plan)) &&
+			(!mbi_phases_few(plan) || mbi_rows_cost(plan) <= mbi_scan_cost(plan)) &&
 			(mbi_scan_holds_all(plan) ? mbi_choose_few_steps(plan)
 			: mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }

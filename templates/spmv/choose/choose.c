@@ -109,7 +109,7 @@ static int mbi_choose_few_steps(const merbit_plan *plan) {
  * SCAN 20.) */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return !mbi_rows_idle_in_l2(plan) && !mbi_choose_few_rows(plan) &&
-         (!mbi_phases_few(plan, 1, 256) || mbi_rows_cost(plan) <= mbi_scan_cost(plan)) &&
+         (!mbi_phases_few(plan) || mbi_rows_cost(plan) <= mbi_scan_cost(plan)) &&
          (mbi_scan_holds_all(plan) ? mbi_choose_few_steps(plan)
                                    : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }

@@ -87,15 +87,14 @@ MBI_INTERNAL double mbi_phases_overlap(const merbit_plan *plan, double streaming
   return seconds;
 }
 
-/* Returns whether blocks of `threads` threads leave lanes idle while they walk an eighth of the
- * nonzeros or more, in rows longer than most. `lanes` lanes walk a row. */
-MBI_INTERNAL int mbi_phases_few(const merbit_plan *plan, double lanes, double threads) {
-  const double places = mbi_choose_lanes(plan) / threads;
+/* Returns whether an eighth of the nonzeros or more lie together in long rows that are fewer
+ * than the GPU's lanes. */
+MBI_INTERNAL int mbi_phases_few(const merbit_plan *plan) {
   const double mean = (double)plan->device.rows / MBI_NONEMPTY_PARTS;
   int p, found = 0;
   for (p = 0; p < MBI_NONEMPTY_PARTS && plan->nonempty.sampled_parts; p++) {
     found += 2 * plan->nonempty.parts[p].rows <= mean &&
-             mbi_phases_like(plan, p) * lanes / threads < places;
+             mbi_phases_like(plan, p) < mbi_choose_lanes(plan);
   }
   return found >= MBI_NONEMPTY_PARTS / 8;
 }

@@ -8,27 +8,29 @@
 #include <cmocka.h>
 #include "spmv/choose/square_plans.h"
 
+/* Makes each of the first eight parts have `most` rows, which touch `sectors` sectors of x per
+ * nonzero, and each of the others `other` rows, which touch `rest`. */
+static void halve(merbit_plan *plan, double most, double sectors, double other, double rest) {
+  int p;
+  plan->nonempty.sampled_parts = 1;
+  plan->nonempty.sectors = (sectors + rest) / 2;
+  for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
+    plan->nonempty.parts[p].rows = p < 8 ? most : other;
+    plan->nonempty.parts[p].sectors = p < 8 ? sectors : rest;
+  }
+}
+
 /* Makes a matrix with 16M floats in parts like each other. */
 static void even(merbit_plan *plan) {
-  int p;
   square_of(plan, MERBIT_F32, 1200000, 16000000);
-  plan->nonempty.sampled_parts = 1;
-  plan->nonempty.sectors = 0.5;
-  for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
-    plan->nonempty.parts[p].rows = 75000;
-    plan->nonempty.parts[p].sectors = 0.5;
-  }
+  halve(plan, 75000, 0.5, 75000, 0.5);
 }
 
 /* Makes the first half of the nonzeros lie in 20,000 rows and touch twice the sectors, and the
  * second half none. */
 static void uneven(merbit_plan *plan) {
-  int p;
   even(plan);
-  for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
-    plan->nonempty.parts[p].rows = p < 8 ? 2500 : 147500;
-    plan->nonempty.parts[p].sectors = p < 8 ? 1 : 0;
-  }
+  halve(plan, 2500, 1, 147500, 0);
 }
 
 /* A sample becomes parts: sectors per nonzero, and rows up to the next part, but at least one.
@@ -134,34 +136,37 @@ static void long_rows_take_many_steps(void **state) {
   is_about("chosen for them", mbi_phases_overlap(&plan, 0, 1e-3, &walkers), 1e-3);
 }
 
-/* SLICED takes small blocks if an eighth of the nonzeros lie together in long rows that occupy
- * less than 1,056 blocks of 256 threads, all that 132 multiprocessors hold. */
+/* SLICED takes small blocks if an eighth of the nonzeros lie together in long rows that are
+ * fewer than the 270,336 lanes of 132 multiprocessors. */
 static void small_blocks_for_few_rows(void **state) {
   merbit_plan plan;
   int p;
   (void)state;
   even(&plan);
-  assert_false(mbi_phases_few(&plan, 1, 256));
+  assert_false(mbi_phases_few(&plan));
   assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
   assert_int_equal(mbi_sliced_of(&plan)->threads, 256);
   for (p = 0; p < 2; p++) {
     plan.nonempty.parts[p].rows = 37000; /* less than half of the mean */
   }
-  assert_true(mbi_phases_few(&plan, 1, 256));
+  assert_true(mbi_phases_few(&plan));
   assert_int_equal(mbi_sliced_size(&plan), MERBIT_OK);
   assert_int_equal(mbi_sliced_of(&plan)->threads, 64);
-  assert_true(mbi_phases_few(&plan, 3.65, 256));
-  assert_false(mbi_phases_few(&plan, 3.66, 256)); /* 270,840 lanes of 270,336 */
   plan.nonempty.sampled_parts = 0;
-  assert_false(mbi_phases_few(&plan, 1, 256));
+  assert_false(mbi_phases_few(&plan));
   plan.nonempty.sampled_parts = 1;
   plan.nonempty.parts[1].rows = 37501;
-  assert_false(mbi_phases_few(&plan, 1, 256));
+  assert_false(mbi_phases_few(&plan));
+  plan.device.rows = 4800000;
+  halve(&plan, 33791, 0.5, 566209, 0.5);
+  assert_true(mbi_phases_few(&plan)); /* 270,328 */
+  halve(&plan, 33792, 0.5, 566208, 0.5);
+  assert_false(mbi_phases_few(&plan));
   plan.device.rows = 160000; /* few rows, but all alike */
   for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
     plan.nonempty.parts[p].rows = 10000;
   }
-  assert_false(mbi_phases_few(&plan, 1, 256));
+  assert_false(mbi_phases_few(&plan));
 }
 
 static void shares_of_the_nonzeros(void **state) {
@@ -196,34 +201,22 @@ static void auto_sees_phases(void **state) {
 /* A matrix that L2 holds, with long rows together: ROWS is compared with SCAN by forecasts. */
 static void auto_sees_phases_in_l2(void **state) {
   merbit_plan plan;
-  int p;
   (void)state;
   square_of(&plan, MERBIT_F32, 290000, 4000000);
   plan.nonempty.longest = 400;
   plan.nonempty.typical = 200;
-  plan.nonempty.sectors = 0.5;
-  plan.nonempty.sampled_parts = 1;
   plan.desc.expected_calls = 10;
-  for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
-    plan.nonempty.parts[p].rows = p < 8 ? 625 : 35625;
-    plan.nonempty.parts[p].sectors = p < 8 ? 1 : 0;
-  }
+  halve(&plan, 625, 1, 35625, 0);
   assert_true(mbi_choose_small(&plan));
   takes(&plan, MERBIT_METHOD_SCAN, "small");
   plan.nonempty.sampled_parts = 0;
   takes(&plan, MERBIT_METHOD_ROWS, "small");
-  plan.nonempty.sampled_parts = 1;
   square_of(&plan, MERBIT_F32, 200000, 4000000); /* rows of 42 and of 13: few, but no matter */
   plan.nonempty.longest = 50;
   plan.nonempty.typical = 30;
-  plan.nonempty.sectors = 0.02;
-  plan.nonempty.sampled_parts = 1;
   plan.desc.expected_calls = 10;
-  for (p = 0; p < MBI_NONEMPTY_PARTS; p++) {
-    plan.nonempty.parts[p].rows = p < 8 ? 6000 : 19000;
-    plan.nonempty.parts[p].sectors = 0.02;
-  }
-  assert_true(mbi_phases_few(&plan, 1, 256));
+  halve(&plan, 6000, 0.02, 19000, 0.02);
+  assert_true(mbi_phases_few(&plan));
   assert_true(mbi_rows_cost(&plan) <= mbi_scan_cost(&plan));
   takes(&plan, MERBIT_METHOD_ROWS, "small");
 }

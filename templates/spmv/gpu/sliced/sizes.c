@@ -166,11 +166,11 @@ MBI_INTERNAL double mbi_sliced_walk(const merbit_plan *plan) {
  */
 static int mbi_sliced_threads(const merbit_plan *plan) {
   const int parts = mbi_sliced_parts(plan);
-  return plan->desc.block_threads != 0  ? plan->desc.block_threads
-         : parts > 1                    ? 32 * parts
-         : mbi_sliced_in_windows(plan)  ? 512
-         : mbi_phases_few(plan, 1, 256) ? 64
-                                        : 256;
+  return plan->desc.block_threads != 0 ? plan->desc.block_threads
+         : parts > 1                   ? 32 * parts
+         : mbi_sliced_in_windows(plan) ? 512
+         : mbi_phases_few(plan)        ? 64
+                                       : 256;
 }
 
 MBI_INTERNAL merbit_status mbi_sliced_size(merbit_plan *plan) {
