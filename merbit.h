@@ -21504,9 +21504,24 @@ static int mbi_scan_resident(const merbit_plan *plan) {
 
 #define MBI_SCAN_LONGEST (1024 * 8)
 
+static uint64_t mbi_scan_whole_blocks(const merbit_plan *plan, int threads, int steps) {
+	const double tile = 32.0 * steps, round = (double)threads * steps;
+	const double row = plan->nonempty.typical < round ? plan->nonempty.typical : round;
+	const int fitted = plan->nonempty.longest > tile;
+	const double lost = fitted ? (row + tile) / 2 : tile;
+	const uint64_t fills = plan->nonempty.count < plan->device.rows
+			? plan->device.rows / (uint64_t)(32 * threads) + 1 : 0;
+	return (uint64_t)ceil((double)plan->device.nnz * (fitted ? 1.02 : 1) / (round - lost)) + fills;
+}
+
+static int mbi_scan_crowded(const merbit_plan *plan) {
+	return plan->nonempty.count < plan->device.rows && mbi_scan_whole_blocks(plan, 1024, 12) >
+			(uint64_t)plan->context->device.multiprocessors;
+}
+
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t most) {
 	const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
-	return nnz <= mbi_scan_at_once(plan, 12) ? longest <= most
+	return nnz <= mbi_scan_at_once(plan, 12) ? longest <= most && !mbi_scan_crowded(plan)
 			: nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
 }
 
@@ -21558,16 +21573,6 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
 			mbi_knob(plan, MBI_KNOB_SCAN_STEPS) % twice == 0;
 }
 
-static uint64_t mbi_scan_whole_blocks(const merbit_plan *plan, int threads, int steps) {
-	const double tile = 32.0 * steps, round = (double)threads * steps;
-	const double row = plan->nonempty.typical < round ? plan->nonempty.typical : round;
-	const int fitted = plan->nonempty.longest > tile;
-	const double lost = fitted ? (row + tile) / 2 : tile;
-	const uint64_t fills = plan->nonempty.count < plan->device.rows
-			? plan->device.rows / (uint64_t)(32 * threads) + 1 : 0;
-	return (uint64_t)ceil((double)plan->device.nnz * (fitted ? 1.02 : 1) / (round - lost)) + fills;
-}
-
 static int mbi_scan_fits(const merbit_plan *plan, int threads, int steps, int rounds) {
 	return mbi_scan_whole_blocks(plan, threads, steps) <=
 			(uint64_t)plan->context->device.multiprocessors &&
@@ -21593,6 +21598,13 @@ static uint64_t mbi_scan_longest(const mbi_scan_schedule *s) {
 
 static int mbi_scan_scattered(const merbit_plan *plan) {
 	return plan->nonempty.sectors > 0.7 && plan->context->device.compute_capability < 100;
+}
+
+static int mbi_scan_shortest(const merbit_plan *plan) {
+	const merbit_type accumulator = mbi_plan_accumulator(plan);
+	return (accumulator == MERBIT_F32 || accumulator == MERBIT_F64) &&
+			plan->device.nnz <= mbi_scan_at_once(plan, plan->nonempty.sectors > 0.5 ? 12 : 8) &&
+			plan->device.nnz <= 64 * plan->nonempty.count;
 }
 
 static void mbi_scan_defaults(merbit_plan *plan) {
@@ -21630,7 +21642,9 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 			steps = 6;
 			s->pack = wish_steps % 2 == 0 ? 2 : 1;
 		} else if (nnz < processors * 16384) {
-			steps = 4;
+			const int shortest = mbi_scan_shortest(plan);
+			steps = shortest ? 2 : 4;
+			s->pack = shortest && wish_steps == 0 ? 2 : s->pack;
 			threads = 128;
 		} else if (nnz < processors * 49152) {
 			steps = 8;
@@ -22462,7 +22476,9 @@ static int mbi_rows_sparse_idle(const merbit_plan *plan) {
 	const double gathers = (double)plan->device.nnz * (found > 0 ? found : 1) *
 			mbi_choose_gather(plan, plan->profile->l2_bytes / 4);
 	const double scan = mbi_scan_cost(plan) + (found > 0 ? 0 : gathers);
-	return (plan->type == MERBIT_F32 ? 1.2 : 1.3) *
+	const int lonely = 5 * plan->device.rows > 9 * plan->device.nnz &&
+			8 * plan->nonempty.count <= plan->device.rows;
+	return lonely || (plan->type == MERBIT_F32 ? 1.2 : 1.3) *
 			pow(pow(walks, 1.5) + pow(gathers, 1.5), 1 / 1.5) > scan;
 }
 

@@ -30,6 +30,8 @@ MUTATIONS = [
     ("mbi_rows_spread", "mbi_rows_fill(plan, 2 * lanes) > MBI_ROWS_SPARSE_FILL", "0", "empty rows get any number of lanes", "spmv_gpu_rows"),
     ("mbi_rows_sparse_idle", "found > 0 ? 0 : gathers", "0", "SCAN seems not to gather if nothing was sampled", "spmv_choose_small"),
     ("mbi_rows_sparse_idle", "(1 + 2 * steps)", "3", "long rows take one step", "spmv_choose_small"),
+    ("mbi_rows_sparse_idle", "5 * plan->device.rows > 9 * plan->device.nnz", "0", "warps of empty rows seem to cost nothing", "spmv_choose_small"),
+    ("mbi_rows_sparse_idle", "8 * plan->nonempty.count <= plan->device.rows", "1", "rows that are not empty keep no warp busy", "spmv_choose_small"),
     ("mbi_choose_tie", "? 1.02", "? 1", "other methods are taken for large matrices whose slices take as long", "spmv_choose_ties"),
     ("mbi_choose_tie", ">= 12", ">= 0", "SLICED is taken for small matrices whose rows take as long", "spmv_choose_ties"),
 ]

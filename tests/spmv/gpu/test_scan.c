@@ -18,7 +18,7 @@ static void sizes_of_the_scan(void **state) {
     merbit_memory scalars;
     uint64_t nnz;
     int steps, threads, whole;
-  } cases[] = {{MERBIT_F64, MERBIT_MEMORY_HOST, 0, 4, 128, 0},
+  } cases[] = {{MERBIT_F64, MERBIT_MEMORY_HOST, 0, 2, 128, 0},
                {MERBIT_F64, MERBIT_MEMORY_HOST, 1, 2, 512, 1},
                {MERBIT_F64, MERBIT_MEMORY_HOST, ONE / 4, 2, 1024, 1},
                {MERBIT_F64, MERBIT_MEMORY_HOST, ONE / 4 + 1, 4, 576, 1},
@@ -214,6 +214,70 @@ static void rows_held(void **state) {
   }
 }
 
+/* Two launches take two steps, up to eight nonzeros per lane of the GPU or, if columns are
+ * scattered, twelve, and up to 64 nonzeros per row that is not empty. */
+static void shortest_tiles(void **state) {
+  enum { ONE = 31 * 256 * 132, ALL = 31 * 384 * 132, ROWS = ONE / 64 };
+  static const struct {
+    merbit_type type;
+    uint64_t rows, count, nnz;
+    double sectors;
+    int wish, steps, pack;
+  } cases[] = {{MERBIT_F64, ROWS, ROWS, ONE, 0, 0, 2, 2},
+               {MERBIT_F32, ROWS, ROWS, ONE, 0, 0, 2, 2},
+               {MERBIT_F32, ROWS, ROWS, ONE, 0, 4, 4, 4},
+               {MERBIT_F32, ROWS - 1, ROWS - 1, ONE, 0, 0, 4, 4},
+               {MERBIT_F64, 2 * ROWS, ROWS - 1, ONE, 0, 0, 4, 2},
+               {MERBIT_F64, ALL, ALL, ONE + 1, 0.5, 0, 4, 2},
+               {MERBIT_F64, ALL, ALL, ALL, 0.51, 0, 2, 2},
+               {MERBIT_F32, ALL, ALL, ALL + 1, 0.51, 0, 4, 4},
+               {MERBIT_C64, ROWS, ROWS, ONE, 0, 0, 4, 2}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, cases[i].type, cases[i].rows, cases[i].nnz);
+    plan.streaming = 1;
+    plan.nonempty.count = cases[i].count;
+    plan.nonempty.longest = 8193;
+    plan.nonempty.sectors = cases[i].sectors;
+    plan.tuning[MBI_KNOB_SCAN_STEPS] = cases[i].wish;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_scan_of(&plan)->whole, 0);
+    assert_int_equal(mbi_scan_of(&plan)->steps, cases[i].steps);
+    assert_int_equal(mbi_scan_of(&plan)->pack, cases[i].pack);
+  }
+}
+
+/* Rows that cross blocks are taken where whole rows and the empty rows do not fit at once. */
+static void empty_rows_crowd(void **state) {
+  static const struct {
+    merbit_type type;
+    uint64_t rows, count, nnz;
+    uint32_t longest;
+    int whole, steps;
+  } cases[] = {
+      {MERBIT_F32, 2500000, 125000, 1000000, 8, 0, 2},
+      {MERBIT_F64, 2500000, 125000, 1000000, 8, 0, 2},
+      {MERBIT_F32, 1000000, 50000, 400000, 8, 1, 4},
+      {MERBIT_F32, 32768 * 48 - 1, 125000, 11904 * 84, 8, 1, 12}, /* 48 and 84 blocks */
+      {MERBIT_F32, 32768 * 48, 125000, 11904 * 84, 8, 0, 2},
+      {MERBIT_F32, 2500000, 2500000, 1000000, 8, 1, 8},
+      {MERBIT_F32, 100000, 100000, 11904 * 132, 500, 1, 12}};
+  size_t i;
+  (void)state;
+  for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    merbit_plan plan;
+    plan_of(&plan, cases[i].type, cases[i].rows, cases[i].nnz);
+    plan.nonempty.count = cases[i].count;
+    plan.nonempty.longest = cases[i].longest;
+    plan.nonempty.typical = cases[i].longest;
+    assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+    assert_int_equal(mbi_scan_of(&plan)->whole, cases[i].whole);
+    assert_int_equal(mbi_scan_of(&plan)->steps, cases[i].steps);
+  }
+}
+
 /* A row may occupy its block for two rounds and have 8192 nonzeros, unless the user says
  * otherwise. */
 static void whole_rows_are_short(void **state) {
@@ -390,7 +454,7 @@ static void empty_rows_have_forms(void **state) {
     const char *fill, *ahead; /* NULL: no row is empty */
   } cases[] = {{0.44, 1000, 3000000, "MBK_FILL 8\n", "MBK_FILL_AHEAD 0\n"},
                {0.46, 1000, 3000000, "MBK_FILL 8\n", "MBK_FILL_AHEAD 1\n"},
-               {0.44, 1000, 1000000, "MBK_FILL 32\n", "MBK_FILL_AHEAD 0\n"},
+               {0.44, 1000, 300000, "MBK_FILL 32\n", "MBK_FILL_AHEAD 0\n"},
                {0.46, 0, 3000000, NULL, NULL}};
   size_t i;
   (void)state;
@@ -488,6 +552,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(sizes_of_the_scan),
       cmocka_unit_test(rows_held),
+      cmocka_unit_test(shortest_tiles),
+      cmocka_unit_test(empty_rows_crowd),
       cmocka_unit_test(whole_rows_are_short),
       cmocka_unit_test(blocks_are_fitted),
       cmocka_unit_test(short_rows),

@@ -343,7 +343,9 @@ MBI_INTERNAL int mbi_rows_idle(const merbit_plan *plan) {
 /* Returns whether SCAN is faster if L2 holds the matrix and many rows are empty. ROWS takes the
  * time of the gathers, and of the loads that lanes wait for: of the row's offsets, then of
  * columns and of x in each step. Doubles take longer. Columns that were not sampled count as
- * scattered. */
+ * scattered. Where rows are many more than nonzeros and nearly all are empty, most warps walk
+ * for a single row. (1M rows, one in 20 has 8 nonzeros, on an H200, f32 / f64: ROWS 7.8 and 8.4
+ * us, SCAN 6.0 and 6.6.) */
 static int mbi_rows_sparse_idle(const merbit_plan *plan) {
   const double steps = ceil((double)mbi_rows_full(plan) / mbi_rows_at_once(plan));
   const double walks =
@@ -352,9 +354,11 @@ static int mbi_rows_sparse_idle(const merbit_plan *plan) {
   const double gathers = (double)plan->device.nnz * (found > 0 ? found : 1) *
                          mbi_choose_gather(plan, plan->profile->l2_bytes / 4);
   const double scan = mbi_scan_cost(plan) + (found > 0 ? 0 : gathers);
-  return (plan->type == MERBIT_F32 ? 1.2 : 1.3) *
-             pow(pow(walks, 1.5) + pow(gathers, 1.5), 1 / 1.5) >
-         scan;
+  const int lonely = 5 * plan->device.rows > 9 * plan->device.nnz &&
+                     8 * plan->nonempty.count <= plan->device.rows;
+  return lonely || (plan->type == MERBIT_F32 ? 1.2 : 1.3) *
+                           pow(pow(walks, 1.5) + pow(gathers, 1.5), 1 / 1.5) >
+                       scan;
 }
 
 /* Returns the same for a small matrix, where only loads from L2 wait: idle lanes may be more,

@@ -74,12 +74,38 @@ MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan) {
 /* The longest row of matrices that take a single launch. */
 #define MBI_SCAN_LONGEST (1024 * 8)
 
+/* Returns about how many blocks multiply and write empty rows if blocks own whole rows. A block
+ * loses a tile to its last row or, if it is fitted, half a row and half a tile, more or less.
+ */
+static uint64_t mbi_scan_whole_blocks(const merbit_plan *plan, int threads, int steps) {
+  const double tile = 32.0 * steps, round = (double)threads * steps;
+  const double row = plan->nonempty.typical < round ? plan->nonempty.typical : round;
+  const int fitted = plan->nonempty.longest > tile;
+  const double lost = fitted ? (row + tile) / 2 : tile;
+  const uint64_t fills = plan->nonempty.count < plan->device.rows
+                             ? plan->device.rows / (uint64_t)(32 * threads) + 1
+                             : 0;
+  return (uint64_t)ceil((double)plan->device.nnz * (fitted ? 1.02 : 1) / (round - lost)) +
+         fills;
+}
+
+/* Returns whether the blocks that write empty rows leave too few multiprocessors for those that
+ * own whole rows. Some of these would run after the others, and two launches are faster. (1M
+ * nonzeros, us in f32 / f64 on an H200, one and two launches: 2.5M rows, of which one in 20 has
+ * 8 nonzeros, 16.0 / 22.4 and 13.2 / 17.7; 1.7M, one in 100 has 60, 13.7 / 17.5 and 11.6 /
+ * 13.4.) */
+static int mbi_scan_crowded(const merbit_plan *plan) {
+  return plan->nonempty.count < plan->device.rows &&
+         mbi_scan_whole_blocks(plan, 1024, 12) >
+             (uint64_t)plan->context->device.multiprocessors;
+}
+
 /* Returns 1 if a single launch with whole rows per block pays. It does if the whole matrix is
  * in flight at once and no row exceeds `most` nonzeros. It also does for larger matrices of
  * short rows, whose ends a fix-up would have to look up. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t most) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
-  return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= most
+  return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= most && !mbi_scan_crowded(plan)
          : nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64
                                              : 0;
 }
@@ -150,21 +176,6 @@ static int mbi_scan_takes_twice(const merbit_plan *plan) {
          mbi_knob(plan, MBI_KNOB_SCAN_STEPS) % twice == 0;
 }
 
-/* Returns about how many blocks multiply and write empty rows if blocks own whole rows. A block
- * loses a tile to its last row or, if it is fitted, half a row and half a tile, more or less.
- */
-static uint64_t mbi_scan_whole_blocks(const merbit_plan *plan, int threads, int steps) {
-  const double tile = 32.0 * steps, round = (double)threads * steps;
-  const double row = plan->nonempty.typical < round ? plan->nonempty.typical : round;
-  const int fitted = plan->nonempty.longest > tile;
-  const double lost = fitted ? (row + tile) / 2 : tile;
-  const uint64_t fills = plan->nonempty.count < plan->device.rows
-                             ? plan->device.rows / (uint64_t)(32 * threads) + 1
-                             : 0;
-  return (uint64_t)ceil((double)plan->device.nnz * (fitted ? 1.02 : 1) / (round - lost)) +
-         fills;
-}
-
 /* Returns 1 if blocks that own whole rows run at once, one per multiprocessor, and none takes
  * more than `rounds` rounds. */
 static int mbi_scan_fits(const merbit_plan *plan, int threads, int steps, int rounds) {
@@ -212,6 +223,19 @@ static int mbi_scan_scattered(const merbit_plan *plan) {
   return plan->nonempty.sectors > 0.7 && plan->context->device.compute_capability < 100;
 }
 
+/* Returns whether two steps are faster than four in two launches. They are up to a million
+ * nonzeros or, if columns were sampled and are scattered, 1.5 million, unless rows extend over
+ * many tiles. (us on an H200, f32 / f64, with 4 and with 2 steps: 260,000 nonzeros in 13,561
+ * rows, the longest of 13,481, 6.4 / 8.1 and 5.5 / 6.7; 880,000 alike, 9.3 / 11.3 and 8.5
+ * / 9.7; 1.4M in 200,000 rows, twenty of them of 14,000 and the others of five neighbours, 6.8
+ * / 8.4 and 8.8 / 9.2.) */
+static int mbi_scan_shortest(const merbit_plan *plan) {
+  const merbit_type accumulator = mbi_plan_accumulator(plan);
+  return (accumulator == MERBIT_F32 || accumulator == MERBIT_F64) &&
+         plan->device.nnz <= mbi_scan_at_once(plan, plan->nonempty.sectors > 0.5 ? 12 : 8) &&
+         plan->device.nnz <= 64 * plan->nonempty.count;
+}
+
 /* Chooses the steps, the threads and whether blocks own whole rows, where the user did not. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
@@ -251,7 +275,9 @@ static void mbi_scan_defaults(merbit_plan *plan) {
       steps = 6;
       s->pack = wish_steps % 2 == 0 ? 2 : 1;
     } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
-      steps = 4;
+      const int shortest = mbi_scan_shortest(plan);
+      steps = shortest ? 2 : 4;
+      s->pack = shortest && wish_steps == 0 ? 2 : s->pack;
       threads = 128;
     } else if (nnz < processors * 49152) {
       steps = 8;
