@@ -26854,16 +26854,21 @@ static int mbi_choose_few_steps(const merbit_plan *plan) {
 			mbi_walk_end(plan, steps - 1.5, 1) <= MBI_CHOOSE_SAVED * mbi_scan_cost(plan));
 }
 
+static int mbi_choose_small_phases(const merbit_plan *plan, double cost) {
+	return !mbi_phases_few(plan) || cost <= mbi_scan_cost(plan);
+}
+
 static int mbi_choose_small_rows(const merbit_plan *plan) {
 	return !mbi_rows_idle_in_l2(plan) && !mbi_choose_few_rows(plan) &&
-			(!mbi_phases_few(plan) || mbi_rows_cost(plan) <= mbi_scan_cost(plan)) &&
+			mbi_choose_small_phases(plan, mbi_rows_cost(plan)) &&
 			(mbi_scan_holds_all(plan) ? mbi_choose_few_steps(plan)
 			: mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }
 
 static int mbi_choose_small_slices(const merbit_plan *plan) {
 	return mbi_plan_plain(plan) && !mbi_scan_holds_all(plan) && mbi_sliced_parts(plan) == 1 &&
-			plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
+			plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan) &&
+			mbi_choose_small_phases(plan, mbi_sliced_cost(plan));
 }
 
 #define MBI_CHOOSE_SHARED 32

@@ -103,13 +103,18 @@ static int mbi_choose_few_steps(const merbit_plan *plan) {
           mbi_walk_end(plan, steps - 1.5, 1) <= MBI_CHOOSE_SAVED * mbi_scan_cost(plan));
 }
 
+/* Returns whether long rows that lie together, as far as is known, take a method whose forecast
+ * is `cost` no longer than SCAN. (4M floats, 2M of them in the first 5,000 of 290,000 rows, on
+ * an H200: ROWS 50 us, SLICED 43, SCAN 21.) */
+static int mbi_choose_small_phases(const merbit_plan *plan, double cost) {
+  return !mbi_phases_few(plan) || cost <= mbi_scan_cost(plan);
+}
+
 /* Returns whether ROWS pays for a small matrix: few lanes idle, walking the longest row takes
- * no longer than SCAN, and long rows that lie together, as far as is known, do not take longer
- * either. (4M floats, 2M of them in the first 5,000 of 290,000 rows, on an H200: ROWS 50 us,
- * SCAN 20.) */
+ * no longer than SCAN, and long rows that lie together do not take longer either. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return !mbi_rows_idle_in_l2(plan) && !mbi_choose_few_rows(plan) &&
-         (!mbi_phases_few(plan) || mbi_rows_cost(plan) <= mbi_scan_cost(plan)) &&
+         mbi_choose_small_phases(plan, mbi_rows_cost(plan)) &&
          (mbi_scan_holds_all(plan) ? mbi_choose_few_steps(plan)
                                    : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
 }
@@ -120,7 +125,8 @@ static int mbi_choose_small_rows(const merbit_plan *plan) {
  * 12.3.) */
 static int mbi_choose_small_slices(const merbit_plan *plan) {
   return mbi_plan_plain(plan) && !mbi_scan_holds_all(plan) && mbi_sliced_parts(plan) == 1 &&
-         plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan);
+         plan->desc.expected_calls >= mbi_choose_form_calls(plan) && mbi_choose_slices(plan) &&
+         mbi_choose_small_phases(plan, mbi_sliced_cost(plan));
 }
 
 /* The least nonzeros per row with which warps share the slices of a small matrix. ROWS takes

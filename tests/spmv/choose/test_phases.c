@@ -198,7 +198,8 @@ static void auto_sees_phases(void **state) {
   takes(&plan, MERBIT_METHOD_SCAN, "forecast ");
 }
 
-/* A matrix that L2 holds, with long rows together: ROWS is compared with SCAN by forecasts. */
+/* A matrix that L2 holds, with long rows together: ROWS and SLICED are compared with SCAN by
+ * forecasts. */
 static void auto_sees_phases_in_l2(void **state) {
   merbit_plan plan;
   (void)state;
@@ -209,7 +210,15 @@ static void auto_sees_phases_in_l2(void **state) {
   halve(&plan, 625, 1, 35625, 0);
   assert_true(mbi_choose_small(&plan));
   takes(&plan, MERBIT_METHOD_SCAN, "small");
+  plan.desc.expected_calls = 1000; /* enough for slices */
+  takes(&plan, MERBIT_METHOD_SCAN, "small");
+  plan.nonempty.slots = 5 * plan.device.nnz; /* too uneven for ROWS, not for SLICED */
+  plan.nonempty.longest = 100;
+  takes(&plan, MERBIT_METHOD_SCAN, "small");
   plan.nonempty.sampled_parts = 0;
+  takes(&plan, MERBIT_METHOD_SLICED, "small");
+  plan.nonempty.slots = plan.device.nnz;
+  plan.nonempty.longest = 400;
   takes(&plan, MERBIT_METHOD_ROWS, "small");
   square_of(&plan, MERBIT_F32, 200000, 4000000); /* rows of 42 and of 13: few, but no matter */
   plan.nonempty.longest = 50;
