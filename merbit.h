@@ -40057,7 +40057,10 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
 		run->operation = MERBIT_OPERATION_N;
 	}
 	MBI_TRY(mbi_weights_create(context, &run->links, &run->weights));
-	if (run->weights.scaled != NULL) { run->links.values = run->weights.scaled; }
+	if (run->weights.scaled != NULL) {
+		run->links.values = run->weights.scaled;
+		run->operation = MERBIT_OPERATION_T;
+	}
 	return MERBIT_OK;
 }
 

@@ -172,6 +172,8 @@ MUTATIONS = [
      "PageRank tries again before the rates are steady", PAGERANK),
     ("mbi_pagerank_start", "run->desc.unaccelerated ||", "", "PageRank is accelerated against the caller's wish",
      "solve_pagerank.*"),
+    ("mbi_pagerank_expand", "run->links.values = run->weights.scaled; run->operation = MERBIT_OPERATION_T;",
+     "run->links.values = run->weights.scaled;", "scaled rows of a symmetric graph count as its columns", "solve_pagerank.*"),
     ("mbi_pagerank_end_*", "z[i] = rank < 0 ? 0 : rank;", "z[i] = rank;", "ranks are below 0 at the cap",
      "solve_pagerank.*"),
     ("mbk_pagerank_end", "z[i] = rank < 0 ? (MBK_VECTOR)0 : rank;", "z[i] = rank;",

@@ -167,8 +167,9 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
     run->operation = MERBIT_OPERATION_N; /* a symmetric graph is its own transpose */
   }
   MBI_TRY(mbi_weights_create(context, &run->links, &run->weights));
-  if (run->weights.scaled != NULL) {
+  if (run->weights.scaled != NULL) { /* by a factor for each row: no longer symmetric */
     run->links.values = run->weights.scaled;
+    run->operation = MERBIT_OPERATION_T;
   }
   return MERBIT_OK;
 }

@@ -307,6 +307,40 @@ TEST_UNUSED static void cases_far(merbit_context *context) {
   }
 }
 
+/* One triangle counts for both, with weights so far apart that rows are scaled. */
+TEST_UNUSED static void cases_far_triangle(merbit_context *context) {
+  enum { HALF = 5 };
+  static const int32_t rows[HALF] = {1, 2, 2, 3, 3}, cols[HALF] = {0, 0, 1, 2, 3};
+  const merbit_type types[] = {MERBIT_F64, MERBIT_F32};
+  int64_t from[2 * HALF], to[2 * HALF];
+  double both[2 * HALF], ranks[4];
+  merbit_pagerank_desc desc;
+  merbit_pagerank_result result;
+  int t, k;
+  memset(&desc, 0, sizeof desc);
+  desc.tolerance = 1e-6;
+  for (t = 0; t < 2; t++) {
+    const double far = ldexp(1, types[t] == MERBIT_F64 ? 700 : 70);
+    const double half[HALF] = {3 * far, 1, 2, 5 / far, 1 / far};
+    void *values = cases_as(types[t], half, HALF);
+    merbit_view view = merbit_coo(4, 4, HALF, rows, cols, values);
+    edges e = edges_of(4, 0, from, to, both);
+    for (k = 0; k < 2 * HALF; k++) {
+      const int i = k / 2;
+      if (k % 2 == 0 || rows[i] != cols[i]) {
+        from[e.count] = k % 2 == 0 ? rows[i] : cols[i];
+        to[e.count] = k % 2 == 0 ? cols[i] : rows[i];
+        both[e.count++] = half[i];
+      }
+    }
+    view.value_type = types[t];
+    view.symmetry = MERBIT_SYMMETRY_SYMMETRIC;
+    assert_int_equal(merbit_pagerank(context, &view, &desc, ranks, &result), MERBIT_OK);
+    check_ranks(&e, 0.85, 1e-6, types[t], ranks, &result);
+    free(values);
+  }
+}
+
 /* A tolerance below the rounding error is never reached, and the run reports it, unless the
  * ranks stop changing altogether, as most do: those of `seed` do not on either side. */
 TEST_UNUSED static void cases_stagnates(merbit_context *context, int seed) {

@@ -213,6 +213,7 @@ static void test_cases(void **state) {
   cases_accelerated(context);
   cases_not_negative(context);
   cases_far(context);
+  cases_far_triangle(context);
   cases_stagnates(context, 3);
   cases_methods(context, methods, 5);
   merbit_context_destroy(context);
