@@ -32599,6 +32599,9 @@ static merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, int *sto
 			*stop = MBI_SOLVE_SCALE_RHS;
 			return MERBIT_OK;
 		}
+		if (solver->inner_iterations < solver->history_size) {
+			solver->history[solver->inner_iterations] = mbi_solve_ratio(state, state->ww);
+		}
 		*stop = mbi_refine_decide(solver, solver->cancelled ? 0 : last);
 		if (solver->desc.progress != NULL && !solver->cancelled) {
 			(void)mbi_refine_progress(solver, 0, 1, 0);

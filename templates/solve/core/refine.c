@@ -225,6 +225,9 @@ MBI_INTERNAL merbit_status mbi_refine_loop(merbit_solver *solver, int x_zero, in
       *stop = MBI_SOLVE_SCALE_RHS;
       return MERBIT_OK;
     }
+    if (solver->inner_iterations < solver->history_size) {
+      solver->history[solver->inner_iterations] = mbi_solve_ratio(state, state->ww);
+    }
     *stop =
         mbi_refine_decide(solver, solver->cancelled ? 0 : last); /* a part may gain little */
     if (solver->desc.progress != NULL && !solver->cancelled) {

@@ -464,9 +464,11 @@ static void test_refine_ends(void **state) {
   assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
   memset(b, 0, sizeof b);
   for (i = 0; i < 3; i++) {
+    double history[2] = {-1, -1};
     x[7] = beginnings[i];
-    assert_int_equal(merbit_solver_solve(solver, b, x, 1, NULL, 0, &result), MERBIT_OK);
+    assert_int_equal(merbit_solver_solve(solver, b, x, 1, history, 2, &result), MERBIT_OK);
     assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
+    assert_true(history[0] == 0 && history[1] == -1); /* there was no correction */
     for (k = 0; k < N; k++) {
       assert_true(x[k] == 0);
     }
