@@ -39153,8 +39153,8 @@ static void mbi_solver_finish(merbit_solver *solver, merbit_solver_result *resul
 		result->device_bytes += info.device_bytes;
 		hint = iterating->precondition->desc.singular
 				? "singular needs an A that takes the constant vector to 0"
-				: iterating->precondition->desc.single ? "single may be too coarse for A: set it to 0"
-				: NULL;
+				: iterating->precondition->desc.single && iterating->type == MERBIT_F64
+				? "single may be too coarse for A: set it to 0" : NULL;
 	}
 	if (solver->n > 0) {
 		mbi_solve_describe_stop(solver, result, result->description, sizeof result->description);

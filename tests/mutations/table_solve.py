@@ -5,6 +5,8 @@ from groups import FAKE, PAGERANK, ARNOLDI, PRECONDITION
 MUTATIONS = [
     # ---- solve/core/, limits ---------------------------------------------------------------------
     ("mbi_refine_loop", "solver->cancelled ? 0 : last", "last", "a cancelled correction seems to stagnate", "solve_core_solver"),
+    ("mbi_solver_finish", "desc.single && iterating->type == MERBIT_F64", "desc.single",
+     "a solve in f32 blames `single`", PRECONDITION),
     ("mbi_refine_loop", "if (solver->inner_iterations < solver->history_size) {", "if (0) {",
      "a solve without corrections has no history", "solve_core_solver"),
     ("mbi_refine_decide", "state->bb != 0 &&", "", "an x that is not finite hides that b is 0", "solve_core_solver"),

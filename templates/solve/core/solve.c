@@ -169,7 +169,7 @@ MBI_INTERNAL void mbi_solver_finish(merbit_solver *solver, merbit_solver_result 
     result->device_bytes += info.device_bytes;
     hint = iterating->precondition->desc.singular
                ? "singular needs an A that takes the constant vector to 0"
-           : iterating->precondition->desc.single
+           : iterating->precondition->desc.single && iterating->type == MERBIT_F64
                ? "single may be too coarse for A: set it to 0"
                : NULL;
   }

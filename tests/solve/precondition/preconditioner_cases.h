@@ -400,6 +400,10 @@ static void test_hints(void **state) {
   r = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
   assert_int_equal(r.stop, MERBIT_STOP_CAP);
   assert_non_null(strstr(r.description, "; preconditioner_desc.single may be"));
+  desc.refine = 1; /* M is in f32 with or without `single` */
+  r = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
+  assert_int_equal(r.stop, MERBIT_STOP_CAP);
+  assert_null(strstr(r.description, "single"));
 }
 
 #include "solve/precondition/preconditioner_failures.h"
