@@ -30278,6 +30278,7 @@ struct merbit_solver {
 	merbit_plan *plan;
 	merbit_side side;
 	double norm;
+	int64_t entries;
 	int scale;
 	void *scaled;
 	mbi_devptr scaled_there;
@@ -32863,6 +32864,7 @@ static merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_view *
 		return status;
 	}
 	MBI_TRY(mbi_setup_csr(context, view, &copy, &csr));
+	solver->entries = csr.nnz;
 	status = mbi_setup_on_cpu(solver, &csr);
 	merbit_matrix_destroy(copy);
 	return status;
@@ -33683,8 +33685,7 @@ static void mbi_pre_blocks_describe(const merbit_preconditioner *p, char *text, 
 
 static void mbi_pre_blocks_info(const merbit_preconditioner *p, merbit_preconditioner_info *info) {
 	const int64_t entries = p->n * (p->desc.block_size > 0 ? p->desc.block_size : 1);
-	info->operator_complexity =
-			p->view.nnz > 0 ? (double)entries / (double)mbi_view_values(&p->view) : 1;
+	info->operator_complexity = p->view.nnz > 0 ? (double)entries / (double)info->nonzeros[0] : 1;
 }
 
 static const mbi_precondition_method mbi_jacobi_method = {
@@ -34126,6 +34127,7 @@ static merbit_status mbi_fsai_update(merbit_preconditioner *p, const merbit_view
 	merbit_matrix *copy = NULL;
 	merbit_status status;
 	MBI_TRY(merbit_matrix_create(p->context, a, &copy));
+	p->engine->entries = copy->view.nnz;
 	status = mbi_precondition_examine_csr(p, &copy->view);
 	if (status == MERBIT_OK && own->values == NULL) { status = mbi_fsai_shape(p, own, &copy->view); }
 	if (status == MERBIT_OK) { status = mbi_fsai_values(p, own, &copy->view); }
@@ -39004,7 +39006,8 @@ MERBIT_API merbit_status merbit_preconditioner_get_info(
 	info->side = p->side;
 	info->levels = 1;
 	info->rows[0] = p->n;
-	info->nonzeros[0] = mbi_view_values(&p->view);
+	info->nonzeros[0] = p->engine != NULL && mbi_view_is_triangle(&p->view) ? p->engine->entries
+			: mbi_view_values(&p->view);
 	info->operator_complexity = 1;
 	info->setup_seconds = p->setup_seconds;
 	if (p->engine != NULL) { mbi_precondition_count(p->engine, p->engine->plan, info); }

@@ -38,6 +38,10 @@ MUTATIONS = [
     # ---- solve/precondition/, limits -------------------------------------------------------------
     ("mbi_solver_setup", "solver->gpu.setup.rows != NULL ?", "solver->gpu.setup.grid > 0 ?",
      "the setup of a matrix without rows begins twice, and its first stream leaks", "fake_gpu_solver"),
+    ("mbi_solver_setup", "solver->entries = csr.nnz;", "solver->entries = view->nnz;",
+     "a triangle has half of the nonzeros", PRECONDITION),
+    ("mbi_fsai_update", "p->engine->entries = copy->view.nnz;", "p->engine->entries = a->nnz;",
+     "a triangle has half of the nonzeros in FSAI", PRECONDITION),
     ("mbi_invert_store", "!(fabs(value) <= most)", "0", "an inverse becomes infinite in f32", PRECONDITION),
     ("merbit_preconditioner_update_values", "values != NULL && mbi_view_values_there(&p->view, memory)", "0",
      "new host values are read as if the GPU had them", "fake_gpu_preconditioner"),

@@ -19,8 +19,7 @@ static void mbi_pre_blocks_describe(const merbit_preconditioner *p, char *text, 
 static void mbi_pre_blocks_info(const merbit_preconditioner *p,
                                 merbit_preconditioner_info *info) {
   const int64_t entries = p->n * (p->desc.block_size > 0 ? p->desc.block_size : 1);
-  info->operator_complexity =
-      p->view.nnz > 0 ? (double)entries / (double)mbi_view_values(&p->view) : 1;
+  info->operator_complexity = p->view.nnz > 0 ? (double)entries / (double)info->nonzeros[0] : 1;
 }
 
 MBI_INTERNAL const mbi_precondition_method mbi_jacobi_method = {

@@ -207,6 +207,7 @@ static merbit_status mbi_fsai_update(merbit_preconditioner *p, const merbit_view
   merbit_matrix *copy = NULL;
   merbit_status status;
   MBI_TRY(merbit_matrix_create(p->context, a, &copy));
+  p->engine->entries = copy->view.nnz;
   status = mbi_precondition_examine_csr(p, &copy->view);
   if (status == MERBIT_OK && own->values == NULL) {
     status = mbi_fsai_shape(p, own, &copy->view);

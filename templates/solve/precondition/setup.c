@@ -39,6 +39,7 @@ MBI_INTERNAL merbit_status mbi_solver_setup(merbit_solver *solver, const merbit_
     return status;
   }
   MBI_TRY(mbi_setup_csr(context, view, &copy, &csr));
+  solver->entries = csr.nnz;
   status = mbi_setup_on_cpu(solver, &csr);
   merbit_matrix_destroy(copy);
   return status;

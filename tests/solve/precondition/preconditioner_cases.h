@@ -461,6 +461,38 @@ static void test_description(void **state) {
   }
 }
 
+/* The numbers of a matrix that is given by one triangle are those of both. */
+static void test_triangle_info(void **state) {
+  static sparse a, half;
+  static typed t;
+  int form, triangle, i, k;
+  (void)state;
+  a = sparse_mesh(4, 4, 4, 0);
+  memset(&half, 0, sizeof half);
+  half.n = a.n;
+  for (i = 0; i < a.n; i++) {
+    for (k = a.row_ptr[i]; k < a.row_ptr[i + 1] && a.col_ind[k] <= i; k++) {
+      half.col_ind[half.nnz] = a.col_ind[k];
+      half.values[half.nnz++] = a.values[k];
+    }
+    half.row_ptr[i + 1] = half.nnz;
+  }
+  for (form = 0; form < FORMS; form++) {
+    merbit_preconditioner_info info[2];
+    for (triangle = 0; triangle < 2; triangle++) {
+      const merbit_preconditioner_desc desc = form_desc(form);
+      merbit_preconditioner *p;
+      (void)typed_view(&t, triangle ? &half : &a, MERBIT_F64);
+      t.view.symmetry = triangle ? MERBIT_SYMMETRY_SYMMETRIC : MERBIT_SYMMETRY_NONE;
+      p = make(&t.view, &desc);
+      assert_int_equal(merbit_preconditioner_get_info(p, &info[triangle]), MERBIT_OK);
+      merbit_preconditioner_destroy(p);
+    }
+    assert_int_equal(info[1].nonzeros[0], info[0].nonzeros[0]);
+    assert_true(info[1].operator_complexity == info[0].operator_complexity);
+  }
+}
+
 /* No rows, one row, a diagonal matrix. */
 static void test_small(void **state) {
   static typed t;
@@ -532,6 +564,7 @@ static const struct CMUnitTest preconditioner_cases[] = {
     cmocka_unit_test(test_inverse_too_large),
     cmocka_unit_test(test_refusals),
     cmocka_unit_test(test_description),
+    cmocka_unit_test(test_triangle_info),
     cmocka_unit_test(test_small),
     cmocka_unit_test(test_too_large),
     cmocka_unit_test(test_block_size),
