@@ -332,8 +332,9 @@ MERBIT_API merbit_status merbit_spmv_epilogue(merbit_plan *plan, merbit_workspac
  * iterations if links go both ways; it hardly ever costs more than a tenth of the iterations and 2
  * more. The last iteration is a step of the power method. So if it stops as converged, the sum of
  * all errors of the ranks is at most damping / (1 - damping) times the tolerance, plus rounding. If
- * it stops earlier, `ranks` has the last iterate. Acceleration may leave some of its ranks below 0.
- * These become 0, which is nearer to the true rank, and the sum then exceeds 1 by as much. */
+ * it stops earlier, `ranks` has the last iterate. In both cases acceleration may leave some ranks
+ * below 0. These become 0, which is nearer to the true rank, and the sum then exceeds 1 by as much:
+ * if it stops as converged, by less than that bound. */
 MERBIT_API merbit_status merbit_pagerank(merbit_context *context, const merbit_view *graph,
                                          const merbit_pagerank_desc *desc, void *ranks,
                                          merbit_pagerank_result *result);
