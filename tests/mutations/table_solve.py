@@ -40,6 +40,8 @@ MUTATIONS = [
      "the setup of a matrix without rows begins twice, and its first stream leaks", "fake_gpu_solver"),
     ("mbi_solver_setup", "solver->entries = csr.nnz;", "solver->entries = view->nnz;",
      "a triangle has half of the nonzeros", PRECONDITION),
+    ("merbit_preconditioner_get_info", "p->engine->entries : p->view.nnz", "mbi_view_values(&p->view) : p->view.nnz",
+     "the padding of blocks counts as nonzeros", PRECONDITION),
     ("mbi_fsai_update", "p->engine->entries = copy->view.nnz;", "p->engine->entries = a->nnz;",
      "a triangle has half of the nonzeros in FSAI", PRECONDITION),
     ("mbi_invert_store", "!(fabs(value) <= most)", "0", "an inverse becomes infinite in f32", PRECONDITION),

@@ -125,7 +125,7 @@ struct merbit_solver {
   merbit_plan *plan;
   merbit_side side;
   double norm;             /* the infinity norm of A */
-  int64_t entries;         /* nonzeros of both triangles, if the CPU has read A; else 0 */
+  int64_t entries;         /* nonzeros of A as a full CSR, if the CPU has read it; else 0 */
   int scale;               /* values are 2^scale times the caller's: solve/core/scale.c */
   void *scaled;            /* those values in host memory, or NULL */
   mbi_devptr scaled_there; /* the same in GPU memory, or 0 */

@@ -394,9 +394,8 @@ MERBIT_API merbit_status merbit_preconditioner_get_info(
   info->side = p->side;
   info->levels = 1;
   info->rows[0] = p->n;
-  info->nonzeros[0] = p->engine != NULL && mbi_view_is_triangle(&p->view)
-                          ? p->engine->entries
-                          : mbi_view_values(&p->view);
+  info->nonzeros[0] =
+      p->engine != NULL && p->engine->entries > 0 ? p->engine->entries : p->view.nnz;
   info->operator_complexity = 1;
   info->setup_seconds = p->setup_seconds;
   if (p->engine != NULL) {
