@@ -34211,8 +34211,11 @@ static const mbi_precondition_method mbi_fsai_method = {
 #define MBI_REDUCTION_THETA 0.25
 #define MBI_REDUCTION_THETA_FIRST 0.1
 #define MBI_REDUCTION_THETA_SECOND 0.25
+#define MBI_REDUCTION_EQUAL (1 - 1e-6)
+#define MBI_REDUCTION_NOISE 1e-10
 #define MBI_REDUCTION_NEAR 12
 #define MBI_REDUCTION_PIVOT 1e-300
+#define MBI_REDUCTION_SINGULAR 1e-12
 #define MBI_REDUCTION_COARSENING 1.1
 #define MBI_REDUCTION_GROWTH 1.5
 #define MBI_REDUCTION_EVERY 3
@@ -35669,7 +35672,7 @@ static void mbi_splitting_strong(mbi_amg_build *build, int task, int32_t *marks)
 	(void)marks;
 	for (; row < last; row++) {
 		const int64_t begin = a->row_ptr[row], end = a->row_ptr[row + 1], start = part->used;
-		double least = 0, greatest = 0, diagonal = 0, sign;
+		double least = 0, greatest = 0, diagonal = 0, sign, most, noise;
 		if (!mbi_amg_reserve(build, task, end - begin)) { return; }
 		for (k = begin; k < end; k++) {
 			const double value = a->values[k];
@@ -35680,12 +35683,15 @@ static void mbi_splitting_strong(mbi_amg_build *build, int task, int32_t *marks)
 				greatest = value > greatest ? value : greatest;
 			}
 		}
-		level->most[row] = greatest > -least ? greatest : -least;
+		most = greatest > -least ? greatest : -least;
+		noise = MBI_REDUCTION_NOISE * fabs(diagonal);
+		level->most[row] = most > noise ? most : fabs(diagonal);
+		noise = noise > MBI_REDUCTION_NOISE * most ? noise : MBI_REDUCTION_NOISE * most;
 		sign = diagonal < 0 ? 1 : -1;
-		least = MBI_REDUCTION_THETA * (diagonal < 0 ? greatest : -least);
+		least = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA * (diagonal < 0 ? greatest : -least);
 		for (k = begin; k < end; k++) {
 			const double value = sign * a->values[k];
-			if (value > 0 && value >= least && a->col_ind[k] != row) {
+			if (value > noise && value >= least && a->col_ind[k] != row) {
 				part->col_ind[part->used++] = a->col_ind[k];
 			}
 		}
@@ -35829,16 +35835,20 @@ static void mbi_reduction_attach(void *argument, int task) {
 	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
 	int64_t row = mbi_amg_share(a, s->tasks, task), k;
 	for (; row < last; row++) {
-		double most = 0;
-		int32_t best = number[row];
-		for (k = a->row_ptr[row]; number[row] < 0 && k < a->row_ptr[row + 1]; k++) {
+		const int32_t end = a->row_ptr[row + 1];
+		double most = 0, all = 0;
+		found[row] = number[row];
+		for (k = a->row_ptr[row]; number[row] < 0 && k < end; k++) {
 			const double size = fabs(a->values[k]);
-			if (size > most && number[a->col_ind[k]] >= 0) {
-				most = size;
-				best = number[a->col_ind[k]];
+			all = size > all ? size : all;
+			most = size > most && number[a->col_ind[k]] >= 0 ? size : most;
+		}
+		for (k = a->row_ptr[row]; most > MBI_REDUCTION_NOISE * all && k < end; k++) {
+			if (number[a->col_ind[k]] >= 0 && fabs(a->values[k]) >= MBI_REDUCTION_EQUAL * most) {
+				found[row] = number[a->col_ind[k]];
+				break;
 			}
 		}
-		found[row] = best;
 	}
 }
 
@@ -35886,12 +35896,13 @@ static merbit_status mbi_amg_attach(merbit_context *context, mbi_amg_level *leve
 static int mbi_reduction_near(const mbi_amg_level *level, int32_t row, double theta,
 		int32_t *nearby, int count) {
 	const mbi_amg_csr *a = &level->a;
-	const double most = level->most[row];
+	const double most = level->most[row], noise = MBI_REDUCTION_NOISE * most;
 	int64_t k;
+	theta *= MBI_REDUCTION_EQUAL;
 	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && count < MBI_REDUCTION_NEAR; k++) {
 		const int32_t column = a->col_ind[k];
 		const double size = fabs(a->values[k]), other = level->most[column];
-		if (level->aggregate[column] < 0 && column != row && size > 0 &&
+		if (level->aggregate[column] < 0 && column != row && size > noise &&
 				size >= theta * (other < most ? other : most)) {
 			int i;
 			for (i = 0; i < count && nearby[i] != column; i++) {
@@ -35916,9 +35927,12 @@ static int mbi_reduction_find(const mbi_amg_level *level, int32_t row, int32_t *
 static void mbi_reduction_solve(double m[][MBI_REDUCTION_NEAR], double *z, int n) {
 	int c, r, q;
 	for (c = 0; c < n; c++) {
+		double most = 0;
 		int pivot = c;
+		for (r = 0; r < c; r++) { most = fabs(m[r][c]) > most ? fabs(m[r][c]) : most; }
 		for (r = c + 1; r < n; r++) { pivot = fabs(m[r][c]) > fabs(m[pivot][c]) ? r : pivot; }
-		if (!(fabs(m[pivot][c]) >= MBI_REDUCTION_PIVOT)) {
+		if (!(fabs(m[pivot][c]) >= MBI_REDUCTION_PIVOT) ||
+				fabs(m[pivot][c]) <= MBI_REDUCTION_SINGULAR * most) {
 			memset(z, 0, (size_t)n * sizeof *z);
 			return;
 		}
@@ -36154,7 +36168,8 @@ typedef struct mbi_relaxation {
 
 static double mbi_amg_weight(double d, double sum) {
 	const double size = fabs(d), all = size + sum;
-	return all - all != 0 ? all - all : d == 0 ? 0 : sum > size ? 2 * (size / all) / d : 1 / d;
+	return all - all != 0 ? all - all : size <= MBI_REDUCTION_NOISE * all ? 0
+			: sum > size ? 2 * (size / all) / d : 1 / d;
 }
 
 static void mbi_relaxation_weigh(void *argument, int task) {

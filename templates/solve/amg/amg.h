@@ -13,8 +13,8 @@
  * name: strength, aggregate, tentative, smooth (P, and its transpose R) and multiply (R A P);
  * or for reduction: splitting, reduction (P and R), reduce (R A P) and relaxation. It computes
  * in f64, whatever the type of A and of the cycle. Results do not depend on the number of
- * threads. The set-up on the GPU, which is by aggregation for every A, takes the same steps: its
- * structure (strong, aggregate, patterns) is equal, its values are equal up to rounding. */
+ * threads. The set-up on the GPU, which is by aggregation for every A, takes the same steps:
+ * its structure (strong, aggregate, patterns) is equal, its values are equal up to rounding. */
 
 /* Two thresholds for an entry (i, j), relative to m_i, the largest off-diagonal magnitude in
  * row i. The entry is strong, and may put nodes into one aggregate, if |a_ij| > theta max(m_i,
@@ -51,10 +51,15 @@
 #define MBI_REDUCTION_THETA 0.25
 #define MBI_REDUCTION_THETA_FIRST 0.1
 #define MBI_REDUCTION_THETA_SECOND 0.25
-#define MBI_REDUCTION_NEAR 12        /* the most F points in a row of R */
-#define MBI_REDUCTION_PIVOT 1e-300   /* a smaller pivot is that of a singular matrix */
-#define MBI_REDUCTION_COARSENING 1.1 /* a level must shrink by this factor, or it is the last  \
-                                      */
+/* Where magnitudes are compared, those of at least this fraction of the largest count as equal
+ * to it, and the first one is taken: rounding, which differs between compilers and GPUs,
+ * decides nothing. Thresholds are multiplied by it. */
+#define MBI_REDUCTION_EQUAL (1 - 1e-6)
+#define MBI_REDUCTION_NOISE 1e-10  /* entries up to this fraction of the row's largest are 0 */
+#define MBI_REDUCTION_NEAR 12      /* the most F points in a row of R */
+#define MBI_REDUCTION_PIVOT 1e-300 /* a smaller pivot is that of a singular matrix, */
+#define MBI_REDUCTION_SINGULAR 1e-12 /* or one up to this fraction of its column's largest */
+#define MBI_REDUCTION_COARSENING 1.1 /* a level must shrink by this factor, or is the last */
 #define MBI_REDUCTION_GROWTH 1.5 /* the most entries of a level per entry of the finer one */
 #define MBI_REDUCTION_EVERY 3    /* levels 3, 6, 9, ... visit their next level twice */
 
@@ -89,8 +94,9 @@ typedef struct mbi_amg_level {
   /* With levels by reduction, `aggregate` and `aggregates` are the numbers of C points (F
    * points have -1) and their count; `inverse` is that of solve/amg/relaxation.c. */
   int reduced;           /* first level only: 1: levels by reduction */
-  double *most;          /* per row: its largest off-diagonal magnitude. Released with aggregate
-                          * once the next level is known */
+  double *most;          /* per row: its largest off-diagonal magnitude, or the diagonal one if
+                          * the others are rounding. Released with aggregate once the next
+                          * level is known */
   int32_t *attached;     /* per row: the column of its entry in P, or -1 */
   int32_t *points;       /* per C point: its row */
   mbi_amg_csr halves[2]; /* rows x rows: A's rows at F points and at C points; others empty */

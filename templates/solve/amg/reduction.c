@@ -21,7 +21,7 @@ typedef struct mbi_reduction {
 /* ---- Prolongation ------------------------------------------------------------------------ */
 
 /* Finds the column of each row's entry in P: a C point's own, an F point's that of the first C
- * point with the largest |a_ij|, or -1. */
+ * point with the largest |a_ij| up to rounding, or -1. */
 static void mbi_reduction_attach(void *argument, int task) {
   const mbi_reduction *s = (const mbi_reduction *)argument;
   const mbi_amg_csr *a = &s->level->a;
@@ -30,16 +30,20 @@ static void mbi_reduction_attach(void *argument, int task) {
   const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
   int64_t row = mbi_amg_share(a, s->tasks, task), k;
   for (; row < last; row++) {
-    double most = 0;
-    int32_t best = number[row];
-    for (k = a->row_ptr[row]; number[row] < 0 && k < a->row_ptr[row + 1]; k++) {
+    const int32_t end = a->row_ptr[row + 1];
+    double most = 0, all = 0;
+    found[row] = number[row];
+    for (k = a->row_ptr[row]; number[row] < 0 && k < end; k++) {
       const double size = fabs(a->values[k]);
-      if (size > most && number[a->col_ind[k]] >= 0) {
-        most = size;
-        best = number[a->col_ind[k]];
+      all = size > all ? size : all;
+      most = size > most && number[a->col_ind[k]] >= 0 ? size : most;
+    }
+    for (k = a->row_ptr[row]; most > MBI_REDUCTION_NOISE * all && k < end; k++) {
+      if (number[a->col_ind[k]] >= 0 && fabs(a->values[k]) >= MBI_REDUCTION_EQUAL * most) {
+        found[row] = number[a->col_ind[k]];
+        break;
       }
     }
-    found[row] = best;
   }
 }
 
@@ -92,16 +96,18 @@ MBI_INTERNAL merbit_status mbi_amg_attach(merbit_context *context, mbi_amg_level
 /* ---- Restriction ------------------------------------------------------------------------- */
 
 /* Adds to the `count` F points in `nearby` those new ones whose entries in `row` are at least
- * `theta` times the smaller of the largest entries of both rows. Returns the new count. */
+ * `theta` times the smaller of the largest entries of both rows, up to rounding. Returns the
+ * new count. */
 static int mbi_reduction_near(const mbi_amg_level *level, int32_t row, double theta,
                               int32_t *nearby, int count) {
   const mbi_amg_csr *a = &level->a;
-  const double most = level->most[row];
+  const double most = level->most[row], noise = MBI_REDUCTION_NOISE * most;
   int64_t k;
+  theta *= MBI_REDUCTION_EQUAL;
   for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && count < MBI_REDUCTION_NEAR; k++) {
     const int32_t column = a->col_ind[k];
     const double size = fabs(a->values[k]), other = level->most[column];
-    if (level->aggregate[column] < 0 && column != row && size > 0 &&
+    if (level->aggregate[column] < 0 && column != row && size > noise &&
         size >= theta * (other < most ? other : most)) {
       int i;
       for (i = 0; i < count && nearby[i] != column; i++) {
@@ -129,11 +135,16 @@ static int mbi_reduction_find(const mbi_amg_level *level, int32_t row, int32_t *
 static void mbi_reduction_solve(double m[][MBI_REDUCTION_NEAR], double *z, int n) {
   int c, r, q;
   for (c = 0; c < n; c++) {
+    double most = 0;
     int pivot = c;
+    for (r = 0; r < c; r++) {
+      most = fabs(m[r][c]) > most ? fabs(m[r][c]) : most;
+    }
     for (r = c + 1; r < n; r++) {
       pivot = fabs(m[r][c]) > fabs(m[pivot][c]) ? r : pivot;
     }
-    if (!(fabs(m[pivot][c]) >= MBI_REDUCTION_PIVOT)) {
+    if (!(fabs(m[pivot][c]) >= MBI_REDUCTION_PIVOT) ||
+        fabs(m[pivot][c]) <= MBI_REDUCTION_SINGULAR * most) {
       memset(z, 0, (size_t)n * sizeof *z);
       return;
     }

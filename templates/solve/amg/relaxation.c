@@ -13,10 +13,13 @@ typedef struct mbi_relaxation {
 } mbi_relaxation;
 
 /* Returns w / d for a row with the diagonal entry d whose other magnitudes add up to `sum`; 0
- * if d is 0, NaN if the sum is not finite. */
+ * if d is 0 up to rounding, NaN if the sum is not finite. */
 MBI_INTERNAL double mbi_amg_weight(double d, double sum) {
   const double size = fabs(d), all = size + sum;
-  return all - all != 0 ? all - all : d == 0 ? 0 : sum > size ? 2 * (size / all) / d : 1 / d;
+  return all - all != 0                      ? all - all
+         : size <= MBI_REDUCTION_NOISE * all ? 0
+         : sum > size                        ? 2 * (size / all) / d
+                                             : 1 / d;
 }
 
 /* Sets the weights of a task's rows. */

@@ -5,7 +5,8 @@
 /* The splitting of rows into C points, which are the rows of the next level, and F points: PMIS
  * of De Sterck, Yang, Heys, "Reducing complexity in parallel algebraic multigrid
  * preconditioners", SIAM J. Matrix Anal. Appl. 27, 2006. Row i depends on j if -sign(a_ii) a_ij
- * is positive and at least MBI_REDUCTION_THETA times the largest such number of its row. */
+ * is positive and at least MBI_REDUCTION_THETA times the largest such number of its row, up to
+ * rounding. */
 
 typedef struct mbi_splitting {
   mbi_amg_build build; /* of `strong` */
@@ -32,7 +33,7 @@ static void mbi_splitting_strong(mbi_amg_build *build, int task, int32_t *marks)
   (void)marks;
   for (; row < last; row++) {
     const int64_t begin = a->row_ptr[row], end = a->row_ptr[row + 1], start = part->used;
-    double least = 0, greatest = 0, diagonal = 0, sign;
+    double least = 0, greatest = 0, diagonal = 0, sign, most, noise;
     if (!mbi_amg_reserve(build, task, end - begin)) {
       return;
     }
@@ -45,12 +46,15 @@ static void mbi_splitting_strong(mbi_amg_build *build, int task, int32_t *marks)
         greatest = value > greatest ? value : greatest;
       }
     }
-    level->most[row] = greatest > -least ? greatest : -least;
+    most = greatest > -least ? greatest : -least;
+    noise = MBI_REDUCTION_NOISE * fabs(diagonal);
+    level->most[row] = most > noise ? most : fabs(diagonal);
+    noise = noise > MBI_REDUCTION_NOISE * most ? noise : MBI_REDUCTION_NOISE * most;
     sign = diagonal < 0 ? 1 : -1;
-    least = MBI_REDUCTION_THETA * (diagonal < 0 ? greatest : -least);
+    least = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA * (diagonal < 0 ? greatest : -least);
     for (k = begin; k < end; k++) {
       const double value = sign * a->values[k];
-      if (value > 0 && value >= least && a->col_ind[k] != row) {
+      if (value > noise && value >= least && a->col_ind[k] != row) {
         part->col_ind[part->used++] = a->col_ind[k];
       }
     }

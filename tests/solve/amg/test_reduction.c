@@ -73,7 +73,8 @@ static int depends(const mbi_amg_csr *a, int64_t i, int64_t j) {
   for (k = a->row_ptr[i]; k < a->row_ptr[i + 1]; k++) {
     most = a->col_ind[k] != i ? fmax(most, sign * a->values[k]) : most;
   }
-  return i != j && sign * bed_at(a, i, j) > 0 && sign * bed_at(a, i, j) >= 0.25 * most;
+  return i != j && sign * bed_at(a, i, j) > 0 &&
+         sign * bed_at(a, i, j) >= 0.25 * most * MBI_REDUCTION_EQUAL;
 }
 
 /* Returns whether row i has a larger weight than j. */
@@ -100,7 +101,9 @@ static void check_splitting(const mbi_amg_level *level) {
       on[i * n + a->col_ind[k]] = (unsigned char)depends(a, i, a->col_ind[k]);
       weight[a->col_ind[k]] += on[i * n + a->col_ind[k]];
     }
-    assert_true(level->most[i] == most);
+    assert_true(
+        level->most[i] ==
+        (most <= MBI_REDUCTION_NOISE * fabs(bed_at(a, i, i)) ? fabs(bed_at(a, i, i)) : most));
   }
   for (i = 0; i < n; i++) {
     state[i] = weight[i] == 0 ? F : OPEN;
@@ -143,7 +146,8 @@ static void check_prolongation(const mbi_amg_level *level) {
     int32_t best = level->aggregate[i];
     double most = 0;
     for (k = a->row_ptr[i]; k < a->row_ptr[i + 1] && level->aggregate[i] < 0; k++) {
-      if (level->aggregate[a->col_ind[k]] >= 0 && fabs(a->values[k]) > most) {
+      if (level->aggregate[a->col_ind[k]] >= 0 &&
+          fabs(a->values[k]) * MBI_REDUCTION_EQUAL > most) {
         most = fabs(a->values[k]);
         best = level->aggregate[a->col_ind[k]];
       }
@@ -169,7 +173,8 @@ static int wanted_near(const mbi_amg_level *level, int64_t i, int32_t *near) {
         seen |= near[e] == j;
       }
       if (!seen && count < 12 && j != row && level->aggregate[j] < 0 && a->values[k] != 0 &&
-          fabs(a->values[k]) >= theta * fmin(level->most[row], level->most[j])) {
+          fabs(a->values[k]) >=
+              theta * MBI_REDUCTION_EQUAL * fmin(level->most[row], level->most[j])) {
         near[count++] = j;
       }
     }
@@ -312,6 +317,109 @@ static void test_threads(void **state) {
   }
 }
 
+/* Makes a mesh whose entries are the largest of their rows, at one of the thresholds, or 0, all
+ * up to rounding, which depends on `salt`. Some nodes have no neighbours but by rounding, some
+ * rows are tiny. */
+static mbi_amg_csr rounded_mesh(int side, uint64_t salt) {
+  static const double sizes[] = {4, 1, 0.4, 4, 4, 1, 0};
+  bed_entry *entries = (bed_entry *)malloc((size_t)side * (size_t)side * 9 * sizeof *entries);
+  mbi_amg_csr csr;
+  int count = 0, i, d;
+  for (i = 0; i < side * side; i++) {
+    for (d = 0; d < 9; d++) {
+      const int x = i % side + d % 3 - 1, y = i / side + d / 3 - 1;
+      const uint64_t number = (uint64_t)(9 * i + d);
+      const double noise = bed_random(number + salt) - 0.5;
+      const double scale = i % 13 == 5 ? 1e-14 : 1;
+      const int j = y * side + x;
+      const double size = i % 11 == 3   ? 0
+                          : j % 11 == 3 ? (j % 2 ? 0 : 0.4)
+                                        : sizes[(int)(7 * bed_random(number))];
+      if (x >= 0 && x < side && y >= 0 && y < side) {
+        entries[count].row = i;
+        entries[count].column = j;
+        entries[count++].value = scale * (d == 4      ? 20 + 4e-14 * noise
+                                          : size == 0 ? 4e-14 * noise
+                                                      : -size * (1 + 1e-14 * noise));
+      }
+    }
+  }
+  csr = bed_csr(context, side * side, side * side, entries, count);
+  free(entries);
+  return csr;
+}
+
+/* Rounding of values changes neither the splitting nor the structure of P, R and the next
+ * level's matrix. */
+static void test_rounding(void **state) {
+  mbi_amg_level exact, level;
+  mbi_amg_csr coarse, other;
+  uint64_t salt;
+  (void)state;
+  make_level(context, rounded_mesh(40, 1000), &exact, &coarse);
+  for (salt = 100000; salt < 500000; salt += 100000) {
+    const size_t rows = (size_t)exact.a.rows * sizeof(int32_t);
+    make_level(context, rounded_mesh(40, salt), &level, &other);
+    assert_memory_not_equal(exact.a.values, level.a.values, 8 * rows);
+    assert_memory_equal(exact.aggregate, level.aggregate, rows);
+    assert_memory_equal(exact.attached, level.attached, rows);
+    assert_int_equal(exact.r.nnz, level.r.nnz);
+    assert_memory_equal(exact.r.row_ptr, level.r.row_ptr, (size_t)exact.aggregates * 4);
+    assert_memory_equal(exact.r.col_ind, level.r.col_ind, (size_t)exact.r.nnz * 4);
+    mbi_amg_csr_release(context, &other);
+    mbi_amg_level_release(context, &level);
+  }
+  mbi_amg_csr_release(context, &coarse);
+  mbi_amg_level_release(context, &exact);
+}
+
+/* Makes the row of R of C point 0, whose F points are 1 and 2. `a` has A's nine elements, `z`
+ * is set to those of R at the F points. */
+static void restrict_three(const double *a, double *z) {
+  bed_entry entries[9];
+  mbi_amg_level level;
+  double most[] = {1, 1, 1};
+  int32_t number[] = {0, -1, -1}, point = 0;
+  int i;
+  for (i = 0; i < 9; i++) {
+    entries[i].row = i / 3;
+    entries[i].column = i % 3;
+    entries[i].value = a[i];
+  }
+  memset(&level, 0, sizeof level);
+  level.a = bed_csr(context, 3, 3, entries, 9);
+  level.most = most;
+  level.aggregate = number;
+  level.aggregates = 1;
+  level.points = &point;
+  assert_int_equal(mbi_amg_restrict(context, &level), MERBIT_OK);
+  assert_int_equal(level.r.nnz, 3);
+  z[0] = level.r.values[1];
+  z[1] = level.r.values[2];
+  mbi_amg_csr_release(context, &level.a);
+  mbi_amg_csr_release(context, &level.r);
+}
+
+/* A row of R whose local matrix is singular up to rounding has zeros, whatever the scale of the
+ * rows; others are solved, if they are of different scales or need pivoting. */
+static void test_local(void **state) {
+  const double third = 1.0 / 3 * (1 + 1e-15);
+  const double singular[] = {4, -1, -3, -1, 3, 1, -1, 1, third};
+  const double scaled[] = {4, -1, -3, -1, 3e30, 1e30, -1, 1, third};
+  const double regular[] = {4, -1, -3, -1, 3e30, 1e30, -1, 1, 2};
+  const double beside[] = {4, -1, -2, -1, 1e-17, 3, -1, 5, 0};
+  double z[2];
+  (void)state;
+  restrict_three(singular, z);
+  assert_true(z[0] == 0 && z[1] == 0);
+  restrict_three(scaled, z);
+  assert_true(z[0] == 0 && z[1] == 0);
+  restrict_three(regular, z);
+  assert_true(fabs(z[0] + 2e-31) < 1e-45 && fabs(z[1] - 1.6) < 1e-14);
+  restrict_three(beside, z);
+  assert_true(fabs(z[0] - 2.0 / 3) < 1e-15 && fabs(z[1] - 1.0 / 5) < 1e-15);
+}
+
 /* New values give the values of a new level with the same structure; the splitting stays even
  * if a new one would be another. */
 static void test_values(void **state) {
@@ -397,7 +505,8 @@ static void test_weight(void **state) {
   (void)state;
   assert_true(mbi_amg_weight(2, 1) == 0.5 && mbi_amg_weight(2, 2) == 0.5);
   assert_true(mbi_amg_weight(-2, 6) == -0.25);
-  assert_true(mbi_amg_weight(0, 6) == 0);
+  assert_true(mbi_amg_weight(0, 6) == 0 && mbi_amg_weight(0, 0) == 0);
+  assert_true(mbi_amg_weight(-1e-15, 6) == 0 && mbi_amg_weight(1e-300, 0) > 9e299);
   assert_true(isnan(mbi_amg_weight(1, INFINITY)) && isnan(mbi_amg_weight(1, NAN)));
   assert_true(isnan(mbi_amg_weight(0, NAN)) && isnan(mbi_amg_weight(INFINITY, 1)));
 }
@@ -406,7 +515,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_level),  cmocka_unit_test(test_threads),
       cmocka_unit_test(test_values), cmocka_unit_test(test_choice),
-      cmocka_unit_test(test_weight),
+      cmocka_unit_test(test_weight), cmocka_unit_test(test_rounding),
+      cmocka_unit_test(test_local),
   };
   int failed;
   context = cpu_open(NULL, 2);
