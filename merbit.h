@@ -3780,8 +3780,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #endif
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
-#define MBI_SOURCES 90
-#define MBI_KERNEL_HASH "431d66cd09a2376ede6a22582270cabe40b255980a6a6d6ed183d4fc61c90180"
+#define MBI_SOURCES 91
+#define MBI_KERNEL_HASH "605be9c71232bd04c7552c56dee2f5094c1c71ad8d1b40f10dc290ee98229882"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5897,6 +5897,174 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u64 i = mbk_thread(); i < size; i += threads) {\ndouble sum = sums[i];\n"
 "for (mbk_u32 part = 1; part < warps; part++) {\nsum += sums[part * size + i];\n}\n"
 "a.c_val[to.place(a) + i] = sum;\n}\nmbk_block_sync();\n}\nmbk_block_sync();\n}\n}\n"}},
+{"solve/amg/reduction.cuh", {
+"\n\n\n#ifndef MBK_AMG_EACH\n#error \"include solve/amg/reduction.cuh from solve/amg/setup.cu\"\n"
+"#endif\n\n#define MBK_REDUCTION_NEAR 12\n#define MBK_REDUCTION_LANES 16\n"
+"#define MBK_REDUCTION_F (~0u)\n\n#define MBK_REDUCTION_EQUAL (1 - 1e-6)\n"
+"#define MBK_REDUCTION_NOISE 1e-10\n#define MBK_REDUCTION_SINGULAR 1e-12\n\n\n\n\n"
+"MBK_DEVICE double mbk_reduction_noise(double inverse) {\n"
+"return inverse == 0 ? 0 : MBK_REDUCTION_NOISE / (inverse < 0 ? -inverse : inverse);\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_depend(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble own = 0, sign = -1, noise = 0;\n"
+"if (at.row < a.rows) {\nconst double inverse = mbk_load(a.inverse + at.row);\n"
+"const double own_noise = mbk_reduction_noise(inverse);\n"
+"const double most_noise = MBK_REDUCTION_NOISE * mbk_load(a.most + at.row);\n"
+"sign = inverse < 0 ? 1 : -1;\nnoise = most_noise > own_noise ? most_noise : own_noise;\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst double value = sign * mbk_load(a.values + k);\n"
+"own = value > own && (mbk_u64)mbk_load(a.col_ind + k) != at.row ? value : own;\n}\n}\n"
+"const double least = a.theta * mbk_amg_most(own, a.lanes);\nif (at.row < a.rows) {\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\nconst double value = sign * mbk_load(a.values + k);\n"
+"const mbk_i32 column = mbk_load(a.col_ind + k);\n"
+"const bool strong = value > noise && value >= least && (mbk_u64)column != at.row;\n"
+"a.links[k] = strong ? column : ~column;\nif (strong) {\n"
+"mbk_atomic_add(a.influences + column, 1u);\n}\n}\n}\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_weigh(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
+"const mbk_u32 count = a.influences[i];\n",
+"a.weight[i] = count + (double)(mbk_amg_hash(i) >> 11) * (1.0 / 9007199254740992.0);\n"
+"a.blocked[i] = count == 0 ? MBK_REDUCTION_F : 0;\na.counts[i] = 0;\n"
+"const double noise = mbk_reduction_noise(mbk_load(a.inverse + i));\nif (a.most[i] <= noise) {\n"
+"a.most[i] = noise / MBK_REDUCTION_NOISE;\n}\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_block(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"if (at.row < a.rows && a.blocked[at.row] - (a.round - 1) <= 1) {\n"
+"const double own = mbk_load(a.weight + at.row);\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const mbk_i32 j = mbk_load(a.links + k);\nif (j >= 0 && a.blocked[j] - (a.round - 1) <= 1) {\n"
+"const double other = mbk_load(a.weight + j);\n"
+"const bool loses = other > own || (other == own && (mbk_u64)j > at.row);\n"
+"a.blocked[loses ? (mbk_u64)at.row : (mbk_u64)j] = a.round;\n}\n}\n}\n}\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_settle(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\nmbk_u32 open = 0;\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"const mbk_u32 own = at.row < a.rows ? a.blocked[at.row] : MBK_REDUCTION_F;\n"
+"mbk_u32 depends = 0;\nif (own == a.round) {\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const mbk_i32 j = mbk_load(a.links + k);\ndepends |= j >= 0 && a.blocked[j] < a.round;\n}\n}\n"
+"depends = mbk_amg_most(depends, a.lanes);\nif (at.lane == 0 && own == a.round - 1) {\n"
+"a.counts[at.row] = 1;\n} else if (at.lane == 0 && own == a.round) {\nopen += !depends;\n"
+"if (depends) {\na.blocked[at.row] = MBK_REDUCTION_F;\n}\n}\n}\nopen = mbk_amg_sum(open, 32);\n"
+"if (open > 0 && mbk_lane() == 0) {\nmbk_atomic_add(a.open, open);\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
+"mbk_amg_attach(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"const bool coarse = at.row < a.rows && a.blocked[at.row] != MBK_REDUCTION_F;\n"
+"const bool fine = at.row < a.rows && !coarse;\ndouble most = 0, all = 0;\nmbk_u32 first = 0;\n"
+"if (fine) {\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
+"all = size > all ? size : all;\nmost =\n"
+"size > most && a.blocked[mbk_load(a.col_ind + k)] != MBK_REDUCTION_F ? size : most;\n}\n}\n"
+"most = mbk_amg_most(most, a.lanes);\nall = mbk_amg_most(all, a.lanes);\n"
+"if (fine && most > MBK_REDUCTION_NOISE * all) {\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
+"if (first == 0 && size >= MBK_REDUCTION_EQUAL * most &&\n"
+"a.blocked[mbk_load(a.col_ind + k)] != MBK_REDUCTION_F) {\nfirst = ~k;\n}\n}\n}\n"
+"first = mbk_amg_most(first, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"const mbk_i32 length = mbk_load(a.row_ptr + at.row + 1) - mbk_load(a.row_ptr + at.row);\n"
+"const mbk_i32 own = a.counts[at.row];\nif (coarse) {\na.points[own] = (mbk_i32)at.row;\n}\n"
+"const mbk_i32 found = coarse       ? own\n: first != 0 ? a.counts[mbk_load(a.col_ind + ~first)]\n"
+": -1;\na.attached[at.row] = found;\na.counts_p[at.row] = found >= 0;\n"
+"a.counts_f[at.row] = coarse ? 0 : length;\na.counts_c[at.row] = coarse ? length : 0;\n}\n}\n"
+"}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_point(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
+"const mbk_i32 column = a.attached[i];\nif (column >= 0) {\na.p_col[a.counts_p[i]] = column;\n"
+"a.p_val[a.counts_p[i]] = 1;\n}\n}\n}\n\n\n\n\n\n",
+"MBK_DEVICE mbk_u32 mbk_reduction_near(const mbk_amg_splitting_arguments &a,\n"
+"const mbk_multiply_lane &me, mbk_i32 row, double theta,\nmbk_i32 *nearby, mbk_u32 count) {\n"
+"const double most = mbk_load(a.most + row);\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + row + 1);\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + row); k < end && count < MBK_REDUCTION_NEAR;\n"
+"k += me.lanes) {\nmbk_i32 column = 0;\nbool takes = false;\nif (k + me.lane < end) {\n"
+"const double value = mbk_load(a.values + k + me.lane), size = value < 0 ? -value : value;\n"
+"column = mbk_load(a.col_ind + k + me.lane);\nconst double other = mbk_load(a.most + column);\n"
+"takes = a.blocked[column] == MBK_REDUCTION_F && column != row &&\n"
+"size > MBK_REDUCTION_NOISE * most &&\nsize >= mbk_multiply(theta, other < most ? other : most);\n"
+"for (mbk_u32 i = 0; i < count; i++) {\ntakes = takes && nearby[i] != column;\n}\n}\n"
+"const mbk_u32 all = mbk_ballot(me.mask, takes) >> (mbk_lane() - me.lane);\n"
+"const mbk_u32 place = count + (mbk_u32)mbk_popcount(all & ((1u << me.lane) - 1));\n"
+"if (takes && place < MBK_REDUCTION_NEAR) {\nnearby[place] = column;\n}\n"
+"count += (mbk_u32)mbk_popcount(all);\n"
+"count = count < MBK_REDUCTION_NEAR ? count : MBK_REDUCTION_NEAR;\nmbk_warp_sync(me.mask);\n}\n"
+"return count;\n}\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_nearby(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_multiply_lane me(MBK_REDUCTION_LANES, 1);\n"
+"mbk_i32 *const nearby = (mbk_i32 *)shared + me.group * MBK_REDUCTION_LANES;\n"
+"const mbk_u32 groups = MBK_AMG_THREADS / MBK_REDUCTION_LANES;\n"
+"for (mbk_u64 r = (mbk_u64)mbk_block() * groups + me.group; r < a.coarse;\n",
+"r += (mbk_u64)mbk_grid() * groups) {\nconst mbk_i32 point = mbk_load(a.points + r);\n"
+"const mbk_u32 first = mbk_reduction_near(a, me, point, a.theta_first, nearby, 0);\n"
+"mbk_u32 count = first;\nfor (mbk_u32 i = 0; i < first && count < MBK_REDUCTION_NEAR; i++) {\n"
+"count = mbk_reduction_near(a, me, nearby[i], a.theta_second, nearby, count);\n}\n"
+"if (me.lane <= count) {\nconst mbk_i32 column = me.lane < count ? nearby[me.lane] : point;\n"
+"mbk_u32 place = point < column;\nfor (mbk_u32 i = 0; i < count; i++) {\n"
+"place += nearby[i] < column;\n}\na.nearby[r * (MBK_REDUCTION_NEAR + 1) + place] = column;\n}\n"
+"if (me.lane == 0) {\na.near_counts[r] = (mbk_i32)count + 1;\n}\nmbk_warp_sync(me.mask);\n}\n"
+"}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_gather(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\n"
+"MBK_AMG_EACH(i, a.coarse * MBK_REDUCTION_LANES) {\n"
+"const mbk_u64 r = i / MBK_REDUCTION_LANES, e = i % MBK_REDUCTION_LANES;\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.near_counts + r);\n"
+"if (e < (mbk_u32)mbk_load(a.near_counts + r + 1) - begin) {\n"
+"a.r_col[begin + e] = a.nearby[r * (MBK_REDUCTION_NEAR + 1) + e];\n}\n}\n}\n\n\n\n\n"
+"struct mbk_reduction_system {\ndouble values[MBK_REDUCTION_NEAR * (MBK_REDUCTION_NEAR + 1)];\n"
+"mbk_i32 columns[MBK_REDUCTION_LANES];\n"
+"mbk_u32 begin[MBK_REDUCTION_LANES], end[MBK_REDUCTION_LANES];\n\n"
+"MBK_MEMBER double &m(mbk_u32 p, mbk_u32 q) {\nreturn values[p * (MBK_REDUCTION_NEAR + 1) + q];\n"
+"}\n};\n\n\n\n"
+"MBK_DEVICE bool mbk_reduction_solve(mbk_reduction_system &s, mbk_u32 n, double least,\n"
+"const mbk_multiply_lane &me) {\nconst mbk_u32 own = me.lane;\nfor (mbk_u32 c = 0; c < n; c++) {\n"
+"mbk_u32 pivot = c;\ndouble most = 0, above = 0;\nfor (mbk_u32 r = 0; r < n; r++) {\n",
+"const double value = s.m(r, c), size = value < 0 ? -value : value;\nif (r < c) {\n"
+"above = size > above ? size : above;\n} else if (size > most) {\nmost = size;\npivot = r;\n}\n}\n"
+"if (!(most >= least) || most <= MBK_REDUCTION_SINGULAR * above) {\nreturn false;\n}\n"
+"mbk_warp_sync(me.mask);\nif (pivot != c && own >= c && own <= n) {\n"
+"const double swap = s.m(c, own);\ns.m(c, own) = s.m(pivot, own);\ns.m(pivot, own) = swap;\n}\n"
+"mbk_warp_sync(me.mask);\nconst double inverse = 1 / s.m(c, c);\n"
+"const double right = own > c && own <= n ? s.m(c, own) : 0;\n"
+"for (mbk_u32 r = c + 1; r < n && own > c && own <= n; r++) {\nconst double left = s.m(r, c);\n"
+"if (left != 0) {\ns.m(r, own) -= left * inverse * right;\n}\n}\nmbk_warp_sync(me.mask);\n}\n"
+"for (mbk_u32 c = n; c-- > 0;) {\nconst double z = s.m(c, n) / s.m(c, c);\n"
+"mbk_warp_sync(me.mask);\nif (own < c) {\ns.m(own, n) -= s.m(own, c) * z;\n"
+"} else if (own == c) {\ns.m(c, n) = z;\n}\nmbk_warp_sync(me.mask);\n}\nreturn true;\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_restrict(MBK_GRID_CONSTANT mbk_amg_restrict_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_multiply_lane me(MBK_REDUCTION_LANES, 1);\n"
+"mbk_reduction_system &s = ((mbk_reduction_system *)shared)[me.group];\n"
+"const mbk_u32 groups = MBK_AMG_THREADS / MBK_REDUCTION_LANES;\n"
+"for (mbk_u64 r = (mbk_u64)mbk_block() * groups + me.group; r < a.coarse;\n"
+"r += (mbk_u64)mbk_grid() * groups) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.r_ptr + r);\n"
+"const mbk_u32 count = (mbk_u32)mbk_load(a.r_ptr + r + 1) - begin, n = count - 1;\n"
+"const mbk_i32 point = mbk_load(a.points + r);\nif (me.lane < count) {\n"
+"const mbk_i32 row = mbk_load(a.r_col + begin + me.lane);\ns.columns[me.lane] = row;\n",
+"s.begin[me.lane] = (mbk_u32)mbk_load(a.row_ptr + row);\n"
+"s.end[me.lane] = (mbk_u32)mbk_load(a.row_ptr + row + 1);\n}\n"
+"for (mbk_u32 i = me.lane; i < n * (MBK_REDUCTION_NEAR + 1); i += me.lanes) {\ns.values[i] = 0;\n"
+"}\nmbk_warp_sync(me.mask);\nconst mbk_u32 self = mbk_multiply_find(s.columns, count, point);\n"
+"for (mbk_u32 e = 0; e < count; e++) {\n"
+"for (mbk_u32 k = s.begin[e] + me.lane; k < s.end[e]; k += me.lanes) {\n"
+"const mbk_i32 column = mbk_load(a.col_ind + k);\n"
+"const mbk_u32 at = mbk_multiply_find(s.columns, count, column);\n"
+"if (column != point && s.columns[at] == column) {\nconst double value = mbk_load(a.values + k);\n"
+"s.m(at - (at > self), e == self ? n : e - (e > self)) = e == self ? -value : value;\n}\n}\n}\n"
+"mbk_warp_sync(me.mask);\nconst bool regular = mbk_reduction_solve(s, n, a.least, me);\n"
+"if (me.lane < count) {\na.r_val[begin + me.lane] = me.lane == self ? 1\n"
+": regular       ? s.m(me.lane - (me.lane > self), n)\n: 0;\n}\nmbk_warp_sync(me.mask);\n}\n"
+"}\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_relax(MBK_GRID_CONSTANT mbk_amg_restrict_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble sum = 0, diagonal = 0;\nbool coarse = false;\n"
+"if (at.row < a.rows) {\nconst mbk_u32 f = (mbk_u32)mbk_load(a.f_ptr + at.row);\n"
+"const mbk_u32 c = (mbk_u32)mbk_load(a.c_ptr + at.row);\n"
+"const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
+"coarse = (mbk_u32)mbk_load(a.c_ptr + at.row + 1) != c;\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const double value = mbk_load(a.values + k);\nconst mbk_i32 column = mbk_load(a.col_ind + k);\n"
+"const mbk_u32 to = (coarse ? c : f) + (k - begin);\nconst bool own = (mbk_u64)column == at.row;\n"
+"(coarse ? a.c_val : a.f_val)[to] = value;\nif (a.columns) {\n",
+"(coarse ? a.c_col : a.f_col)[to] = column;\n}\ndiagonal += own ? value : 0;\n"
+"sum += own ? 0 : value < 0 ? -value : value;\n}\n}\nsum = mbk_amg_sum(sum, a.lanes);\n"
+"diagonal = mbk_amg_sum(diagonal, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"const double size = diagonal < 0 ? -diagonal : diagonal, all = size + sum;\n"
+"const double weight = size <= a.least || size <= MBK_REDUCTION_NOISE * all ? 0\n"
+": sum > size ? 2 * (size / all) / diagonal\n: 1 / diagonal;\n"
+"a.inverse[at.row] = coarse ? 0 : weight;\na.inverse_c[at.row] = coarse ? weight : 0;\n}\n}\n}\n"}},
 {"solve/amg/setup.cu", {
 "\n\n#include \"jit/device.cuh\"\n\n#include \"solve/amg/multiply.cuh\"\n\n"
 "typedef struct mbk_amg_strength_arguments { mbk_u64 rows; mbk_u32 block; const mbk_i32 *row_ptr, "
@@ -5911,24 +6079,33 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_products_arguments; typedef struct mbk_amg_aggregate_arguments { mbk_u64 rows; const "
 "mbk_i32 *row_ptr, *links; mbk_u32 lanes; mbk_u32 round, first; mbk_u8 *state; mbk_u64 *around; "
 "mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; const mbk_i32 *strongest; } "
-"mbk_amg_aggregate_arguments; typedef struct mbk_amg_tentative_arguments { mbk_u64 aggregates; "
-"const mbk_i32 *r_ptr, *r_col, *aggregate; const double *modes; mbk_u64 next_row, next_vector; "
-"mbk_u32 block, vectors, lanes, room; double *coarse, *t; } mbk_amg_tentative_arguments; typedef "
-"struct mbk_amg_expand_arguments { mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 "
-"height, width, lanes; mbk_i32 *row_ptr_to, *col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 "
-"*places_to; } mbk_amg_expand_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 count; ",
-"const mbk_i32 *places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; "
-"typedef struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, "
-"*values; const double *modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, "
-"wide_col, base, value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } "
-"mbk_amg_copy_arguments;\n\n#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
+"mbk_amg_aggregate_arguments; typedef struct mbk_amg_splitting_arguments { mbk_u64 rows, coarse; "
+"const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; double *most; mbk_u32 lanes, "
+"round; double theta, theta_first, theta_second; mbk_i32 *links; mbk_u32 *influences, *blocked, "
+"*open; double *weight, *p_val; mbk_i32 *counts, *attached, *points, *counts_p, *counts_f, "
+"*counts_c, *p_col; mbk_i32 *nearby, *near_counts, *r_col; } mbk_amg_splitting_arguments; typedef "
+"struct mbk_amg_restrict_arguments { mbk_u64 rows, coarse; const mbk_i32 *row_ptr, *col_ind; ",
+"const double *values; mbk_u32 lanes, columns; const mbk_i32 *points, *r_ptr, *r_col; double "
+"*r_val; double least; const mbk_i32 *f_ptr, *c_ptr; mbk_i32 *f_col, *c_col; double *f_val, "
+"*c_val, *inverse, *inverse_c; } mbk_amg_restrict_arguments; typedef struct "
+"mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; "
+"const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes, room; double "
+"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments { mbk_u64 "
+"rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 *row_ptr_to, "
+"*col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } mbk_amg_expand_arguments; "
+"typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 *places; const double "
+"*from; double *to; float *rounded; } mbk_amg_move_arguments; typedef struct "
+"mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const double "
+"*modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, value_bytes; "
+"mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
+"#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
 "for (mbk_amg_row at(lanes); at.first < (count); at.next())\n\n"
 "#define MBK_AMG_ENTRIES(k, row_ptr, at) \\\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(row_ptr + at.row) + at.lane, \\\n"
 "end = (mbk_u32)mbk_load(row_ptr + at.row + 1); \\\nk < end; k += at.lanes)\n\n\n"
-"struct mbk_amg_row {\nmbk_u32 lanes, lane;\nmbk_u64 row, step, first;\n\n"
+"struct mbk_amg_row {\nmbk_u32 lanes, lane;\nmbk_u64 row, step, first;\n\n",
 "MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes, mbk_u32 threads = MBK_AMG_THREADS)\n"
 ": lanes(lanes), lane(mbk_thread() % lanes), row(0),\n"
 "step((mbk_u64)mbk_grid() * (threads / lanes)),\n"
@@ -5939,7 +6116,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + at.row + 1);\n"
 "mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + at.row) + at.lane;\n"
 "for (; k < end; k += AHEAD * at.lanes) {\nmbk_i32 columns[AHEAD];\ndouble values[AHEAD];\n"
-"#pragma unroll\nfor (mbk_u32 i = 0; i < AHEAD; i++) {\n",
+"#pragma unroll\nfor (mbk_u32 i = 0; i < AHEAD; i++) {\n"
 "const mbk_u32 e = k + i * at.lanes < end ? k + i * at.lanes : end - 1;\n"
 "values[i] = mbk_load_streaming(a.values + e);\ncolumns[i] = mbk_load_streaming(a.col_ind + e);\n"
 "}\n#pragma unroll\nfor (mbk_u32 i = 0; i < AHEAD; i++) {\nif (k + i * at.lanes < end) {\n"
@@ -5951,7 +6128,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <class T> MBK_DEVICE T mbk_amg_sum(T sum, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
 "}\nreturn sum;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {\n"
+"mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {\n",
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();\n"
 "const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;\n"
 "for (mbk_u64 i = first; a.row_ptr_to != nullptr && i <= a.rows; i += step) {\n"
@@ -5962,7 +6139,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*a.strange = 1;\n}\n}\nfor (mbk_u64 k = first; k < a.nnz; k += step) {\n"
 "if (a.col_ind_to != nullptr) {\n"
 "a.col_ind_to[k] = (mbk_i32)((a.wide_col ? ((const mbk_i64 *)a.col_ind)[k]\n"
-": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n",
+": ((const mbk_i32 *)a.col_ind)[k]) -\na.base);\n}\nif (a.values_to != nullptr) {\n"
 "a.values_to[k] = a.value_bytes == 8   ? ((const double *)a.values)[k]\n"
 ": a.value_bytes == 4 ? ((const float *)a.values)[k]\n: 1;\n}\n}\n}\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -5974,7 +6151,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\n"
 "const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
 "}\nreturn most;\n}\n\n\n\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
-"mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n"
+"mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n",
 "mbk_u32 longest = 0;\nbool unsorted = false;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "double own_most = 0, sum = 0, diagonal = 0;\nmbk_u32 strongest = 0;\nif (at.row < a.rows) {\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
@@ -5985,7 +6162,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum += size;\ndiagonal += own ? value : 0;\nif (size > own_most && !own) {\nown_most = size;\n"
 "strongest = ~(mbk_u32)column;\n}\n"
 "unsorted |= k > begin && mbk_load(a.col_ind + k - 1) >= column;\n});\n}\n"
-"const double most = mbk_amg_most(own_most, a.lanes);\n",
+"const double most = mbk_amg_most(own_most, a.lanes);\n"
 "strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
 "sum = mbk_amg_sum(sum, a.lanes);\ndiagonal = mbk_amg_sum(diagonal, a.lanes);\n"
 "const bool none = (diagonal < 0 ? -diagonal : diagonal) <= a.least;\n"
@@ -5996,7 +6173,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (!(sum - sum == 0)) {\nmbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n"
 "*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nlongest = mbk_amg_most(longest, 32);\n"
 "if (mbk_lane() == 0) {\nmbk_u64 bits;\nmemcpy(&bits, &bound, sizeof bits);\n"
-"mbk_atomic_max(a.bound, bits);\nmbk_atomic_max(a.longest, longest);\n}\n}\n\n\n"
+"mbk_atomic_max(a.bound, bits);\nmbk_atomic_max(a.longest, longest);\n}\n}\n\n\n",
 "MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\nmbk_u64 h = number + 0x9e3779b97f4a7c15ull;\n"
 "h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
 "return h ^ h >> 33;\n}\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -6007,7 +6184,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 k = begin; k < end && k - begin < a.entries; k++) {\n"
 "const mbk_u64 column = (mbk_u32)mbk_load(a.col_ind + k);\n"
 "const mbk_u32 first = (mbk_u32)mbk_load(a.row_ptr + column);\n"
-"const mbk_u32 count = (mbk_u32)mbk_load(a.row_ptr + column + 1) - first;\nconst mbk_u32 at =\n",
+"const mbk_u32 count = (mbk_u32)mbk_load(a.row_ptr + column + 1) - first;\nconst mbk_u32 at =\n"
 "first + (count > 0 ? mbk_multiply_find(a.col_ind + first, count, (mbk_i32)row) : 0);\n"
 "const bool there = count > 0 && (mbk_u64)mbk_load(a.col_ind + at) == row;\n"
 "const double value = mbk_load(a.values + k);\n"
@@ -6019,7 +6196,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\nmbk_u32 strong_ones = 0;\nif (at.row < a.rows) {\n"
 "const double most = mbk_load(a.most + at.row);\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
-"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
+"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n",
 "const mbk_i32 column = mbk_load(a.col_ind + k);\n"
 "const double other = a.both ? mbk_load(a.most + column) : 0;\nconst bool strong =\n"
 "(mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n"
@@ -6030,7 +6207,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_nodes(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\nMBK_AMG_EACH(i, a.rows + 1) {\n"
 "if (i < a.rows) {\na.node_col[i] = (mbk_i32)(i / a.block);\n}\nif (i % a.block == 0) {\n"
 "a.node_ptr[i / a.block] = mbk_load(a.row_ptr + i);\n}\n}\n}\n\n\n\n"
-"MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,\n",
+"MBK_DEVICE mbk_u64 mbk_amg_place(mbk_u32 block, mbk_u32 begin, mbk_u32 count, mbk_u32 e,\n"
 "mbk_u32 r) {\nreturn ((mbk_u64)begin * block + (mbk_u64)r * count + (e - begin)) * block;\n"
 "}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_fill(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
@@ -6042,7 +6219,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 column = (mbk_u32)mbk_load(a.col_ind + k), other = column / a.block;\n"
 "const mbk_u32 e = begin + mbk_multiply_find(a.node_col + begin, count, (mbk_i32)other);\n"
 "a.full[mbk_amg_place(a.block, begin, count, e, r) + column - other * a.block] =\n"
-"mbk_load(a.values + k);\n}\n}\n}\n}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
+"mbk_load(a.values + k);\n}\n}\n}\n}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n",
 "mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble own_most = 0;\nmbk_u32 strongest = 0;\n"
 "if (at.row < a.rows) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
@@ -6053,7 +6230,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "norm += mbk_multiply(value, value);\n}\n}\nnorm = sqrt(norm);\na.norms[e] = norm;\n"
 "if (norm > own_most && column != at.row) {\nown_most = norm;\nstrongest = ~column;\n}\n}\n}\n"
 "const double most = mbk_amg_most(own_most, a.lanes);\n"
-"strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n",
+"strongest = mbk_amg_most(own_most == most ? strongest : 0, a.lanes);\n"
 "if (at.row < a.rows && at.lane == 0) {\na.most[at.row] = most;\n"
 "a.strongest[at.row] = (mbk_i32)~strongest;\n}\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 6)\n"
@@ -6065,7 +6242,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_load(a.values + mbk_amg_place(a.block, begin, end - begin, e, r) + r);\n}\n}\n}\n"
 "diagonal = mbk_amg_sum(diagonal, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
 "const double inverse = mbk_load(a.inverse + at.row * a.block + r);\n"
-"if (diagonal * inverse < a.least) {\ndiagonal = inverse != 0 ? a.least / inverse : 0;\n}\n"
+"if (diagonal * inverse < a.least) {\ndiagonal = inverse != 0 ? a.least / inverse : 0;\n}\n",
 "a.scale[at.row * a.block + r] = diagonal != 0 ? 1 / diagonal : 0;\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n"
@@ -6078,7 +6255,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u64 row = at.row * a.height + r;\na.row_ptr_to[row] = (mbk_i32)base;\n"
 "if (row + 1 == a.rows * a.height) {\na.row_ptr_to[row + 1] = (mbk_i32)(base + length);\n}\n}\n"
 "for (mbk_u32 v = at.lane; v < length; v += at.lanes) {\n"
-"const mbk_u32 e = begin + v / a.width, c = v % a.width;\n",
+"const mbk_u32 e = begin + v / a.width, c = v % a.width;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + e);\n"
 "a.col_ind_to[base + v] = column * (mbk_i32)a.width + (mbk_i32)c;\nif (a.places != nullptr) {\n"
 "const mbk_i32 start = mbk_load(a.p_ptr + column);\n"
@@ -6089,7 +6266,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_block_sync();\nif (mbk_lane() == 0) {\nshared[mbk_thread() / 32] = sum;\n}\n"
 "mbk_block_sync();\nsum = 0;\nfor (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\n"
 "sum += shared[w];\n}\nreturn sum;\n}\n\n\n"
-"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
+"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n",
 "for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
 "return mbk_amg_block_sum(sum, shared);\n}\n\n\nMBK_DEVICE double mbk_amg_root(double inverse) {\n"
 "return sqrt(inverse < 0 ? -inverse : inverse);\n}\n\n\n\n\n"
@@ -6101,7 +6278,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
 "a.squares[mbk_block()] = sum;\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mbk_amg_row &at,\n"
-"mbk_u32 top, double *sums) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n",
+"mbk_u32 top, double *sums) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
 "const mbk_u32 length = ((mbk_u32)mbk_load(a.row_ptr + at.row + 1) - begin) * a.block;\n"
 "const double *const values =\n"
 "a.values + (mbk_u64)begin * a.block * a.block + (mbk_u64)top * length;\n"
@@ -6113,7 +6290,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#if __CUDA_ARCH__ >= 1000\n#define MBK_AMG_LANCZOS_BLOCKS 4\n#else\n"
 "#define MBK_AMG_LANCZOS_BLOCKS 5\n#endif\n\n\n\n"
 "MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, MBK_AMG_LANCZOS_BLOCKS)\n"
-"mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
+"mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n",
 "MBK_SHARED_MEMORY(shared);\n"
 "const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
@@ -6126,7 +6303,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "inverse = mbk_load(a.inverse + row);\nu = mbk_load(a.u + row);\nv = mbk_load(a.v + row);\n}\n"
 "if (at.row < a.nodes && a.block > 1) {\nmbk_amg_take_blocks(a, at, top, sums);\n"
 "} else if (at.row < a.nodes) {\n"
-"mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {\n",
+"mbk_amg_take(a, at, [&](mbk_u32, mbk_i32 column, double value) {\n"
 "sums[0] += value * mbk_load(a.x + column);\n});\n}\n#pragma unroll\n"
 "for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nif (top + r < a.block) {\n"
 "const double all = mbk_amg_sum(sums[r], a.lanes);\nsum = at.lane == r ? all : sum;\n}\n}\n"
@@ -6139,7 +6316,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_SHARED_MEMORY(shared);\n"
 "const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
-"if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n"
+"if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n",
 "MBK_AMG_EACH(i, a.rows) {\nconst double u = a.v[i] * factor, w = a.w[i] - alpha * u;\n"
 "a.u[i] = u;\na.w[i] = w;\na.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * w;\nsum += w * w;\n}\n"
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
@@ -6149,7 +6326,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
 "sum = mbk_amg_sum(sum, 32);\nif (mbk_lane() == 0 && sum > 0) {\n"
 "mbk_atomic_add(a.products, sum);\n}\n}\n\n#include \"solve/amg/aggregate.cuh\"\n\n"
-"#include \"solve/amg/tentative.cuh\"\n"}},
+"#include \"solve/amg/tentative.cuh\"\n\n#include \"solve/amg/reduction.cuh\"\n"}},
 {"solve/amg/tentative.cuh", {
 "\n\n#ifndef MBK_AMG_EACH\n#error \"include solve/amg/tentative.cuh from solve/amg/setup.cu\"\n"
 "#endif\n\n#define MBK_AMG_DEPENDENT 1e-8\n#define MBK_AMG_HOLDERS 128\n\n\n\n"
@@ -36495,6 +36672,30 @@ typedef struct mbk_amg_aggregate_arguments {
 	mbi_devptr counts, aggregate, joined, strongest;
 } mbk_amg_aggregate_arguments;
 
+typedef struct mbk_amg_splitting_arguments {
+	mbk_u64 rows, coarse;
+	mbi_devptr row_ptr, col_ind;
+	mbi_devptr values, inverse, most;
+	mbk_u32 lanes, round;
+	double theta, theta_first, theta_second;
+	mbi_devptr links;
+	mbi_devptr influences, blocked, open;
+	mbi_devptr weight, p_val;
+	mbi_devptr counts, attached, points, counts_p, counts_f, counts_c, p_col;
+	mbi_devptr nearby, near_counts, r_col;
+} mbk_amg_splitting_arguments;
+
+typedef struct mbk_amg_restrict_arguments {
+	mbk_u64 rows, coarse;
+	mbi_devptr row_ptr, col_ind, values;
+	mbk_u32 lanes, columns;
+	mbi_devptr points, r_ptr, r_col, r_val;
+	double least;
+	mbi_devptr f_ptr, c_ptr;
+	mbi_devptr f_col, c_col;
+	mbi_devptr f_val, c_val, inverse, inverse_c;
+} mbk_amg_restrict_arguments;
+
 typedef struct mbk_amg_tentative_arguments {
 	mbk_u64 aggregates;
 	mbi_devptr r_ptr, r_col, aggregate, modes;
@@ -36568,7 +36769,9 @@ enum {
 	MBI_AMG_LONG_VALUES, MBI_AMG_COPY, MBI_AMG_MOVE, MBI_AMG_ROWS, MBI_AMG_SYMMETRY, MBI_AMG_LINKS,
 	MBI_AMG_NODES, MBI_AMG_NORMS, MBI_AMG_FILL, MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START,
 	MBI_AMG_LANCZOS_MULTIPLY, MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS,
-	MBI_AMG_DECIDE, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_KERNELS };
+	MBI_AMG_DECIDE, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_DEPEND,
+	MBI_AMG_WEIGH, MBI_AMG_BLOCK, MBI_AMG_SETTLE, MBI_AMG_ATTACH, MBI_AMG_POINT, MBI_AMG_NEARBY,
+	MBI_AMG_GATHER, MBI_AMG_RESTRICT, MBI_AMG_RELAX, MBI_AMG_KERNELS };
 
 typedef struct mbi_amg_gpu_level {
 	int block, vectors;
@@ -36584,7 +36787,10 @@ typedef struct mbi_amg_gpu_level {
 	mbi_devptr inverse;
 	mbi_devptr scale;
 	mbi_devptr places;
-	mbi_devptr single[3];
+	mbi_devptr single[MBI_GRID_MATRICES];
+	mbi_amg_there halves[2];
+	mbi_devptr points;
+	mbi_devptr inverse_c;
 	int32_t aggregates;
 	mbi_devptr empty;
 	double lambda;
@@ -36603,6 +36809,7 @@ typedef struct mbi_amg_gpu {
 	mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
 	int count;
 	int nonsymmetric;
+	int reduced;
 } mbi_amg_gpu;
 
 #define MBI_AMG_FACT(gpu, field) ((gpu)->facts + offsetof(mbi_amg_facts, field))
@@ -36662,7 +36869,9 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_amg_fill", "mbk_amg_lump", "mbk_amg_expand", "mbk_amg_lanczos_start",
 		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
 		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow",
-		"mbk_amg_tentative", };
+		"mbk_amg_tentative", "mbk_amg_depend", "mbk_amg_weigh", "mbk_amg_block", "mbk_amg_settle",
+		"mbk_amg_attach", "mbk_amg_point", "mbk_amg_nearby", "mbk_amg_gather", "mbk_amg_restrict",
+		"mbk_amg_relax", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -36722,6 +36931,17 @@ static merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t size,
 static merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
 		mbi_devptr *address) {
 	return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
+}
+
+static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
+		int64_t count, mbi_devptr to, mbi_devptr rounded) {
+	mbk_amg_move_arguments arguments;
+	arguments.count = (uint64_t)count;
+	arguments.places = places;
+	arguments.from = from;
+	arguments.to = to;
+	arguments.rounded = rounded;
+	return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
 }
 
 static merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts) {
@@ -37016,7 +37236,7 @@ static merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, in
 	arguments.values = a->values;
 	arguments.lanes = mbi_amg_row_lanes(a->rows, level->block > 1 ? a->nnz : a->nnz / 4);
 	arguments.both = theta > 0;
-	arguments.theta = sampled ? MBI_AMG_ONE_SIDED : arguments.both ? theta : MBI_AMG_FILTER;
+	arguments.theta = theta > 0 ? theta : MBI_AMG_FILTER;
 	arguments.most = level->block > 1 && kernel == MBI_AMG_ROWS ? 0 : found->most;
 	arguments.strongest = found->strongest;
 	arguments.links = level->links;
@@ -37133,17 +37353,23 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
 	return MERBIT_OK;
 }
 
+static merbit_status mbi_amg_check_rows(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
+		const mbi_amg_facts *facts) {
+	if (level == gpu->levels && facts->missing != 0) {
+		return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts->missing);
+	}
+	if (facts->wild != 0) {
+		return mbi_amg_fail_bound(gpu->context, (int64_t)(uint32_t)~facts->wild, level->a.rows);
+	}
+	return MERBIT_OK;
+}
+
 static merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
 	mbi_amg_facts facts;
 	int steps = 0;
 	MBI_TRY(mbi_amg_read(gpu, &facts));
 	level->lambda = facts.bound[level - gpu->levels];
-	if (level == gpu->levels && facts.missing != 0) {
-		return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
-	}
-	if (facts.wild != 0) {
-		return mbi_amg_fail_bound(gpu->context, (int64_t)(uint32_t)~facts.wild, level->a.rows);
-	}
+	MBI_TRY(mbi_amg_check_rows(gpu, level, &facts));
 	if (level->lambda > MBI_LAMBDA_DOMINANT) {
 		MBI_TRY(mbi_amg_lanczos(gpu, level));
 		MBI_TRY(mbi_amg_read(gpu, &facts));
@@ -37203,18 +37429,241 @@ static merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	return MERBIT_OK;
 }
 
-/* ==== >>solve/amg/setup_cuda.c  multigrid: levels on the GPU ==== */
-static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
-		int64_t count, mbi_devptr to, mbi_devptr rounded) {
-	mbk_amg_move_arguments arguments;
-	arguments.count = (uint64_t)count;
-	arguments.places = places;
-	arguments.from = from;
-	arguments.to = to;
-	arguments.rounded = rounded;
-	return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
+/* ==== >>solve/amg/reduction_cuda.c  multigrid: levels by reduction on the GPU ==== */
+#define MBI_REDUCTION_LANES 16
+#define MBI_REDUCTION_SYSTEM \
+	(MBI_REDUCTION_NEAR * (MBI_REDUCTION_NEAR + 1) * sizeof(double) + \
+	 3 * MBI_REDUCTION_LANES * sizeof(int32_t))
+
+static merbit_status mbi_reduction_run(mbi_amg_gpu *gpu, int kernel, int64_t rows,
+		size_t shared, const void *arguments) {
+	return mbi_amg_launch(gpu, kernel, mbi_amg_blocks(rows * MBI_REDUCTION_LANES),
+			MBI_AMG_THREADS, MBI_AMG_THREADS / MBI_REDUCTION_LANES * shared, arguments);
 }
 
+static merbit_status mbi_reduction_rounds(mbi_amg_gpu *gpu,
+		mbk_amg_splitting_arguments *arguments) {
+	const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
+	mbi_amg_facts facts;
+	int i;
+	arguments->round = 0;
+	arguments->open = MBI_AMG_FACT(gpu, open);
+	do {
+		for (i = 0; i < MBI_AMG_ROUNDS; i++) {
+			arguments->round++;
+			MBI_TRY(mbi_amg_run(gpu, MBI_AMG_BLOCK, threads, arguments));
+			MBI_TRY(mbi_device_zero(gpu->context, arguments->open, sizeof facts.open, NULL));
+			MBI_TRY(mbi_amg_run(gpu, MBI_AMG_SETTLE, threads, arguments));
+		}
+		MBI_TRY(mbi_amg_read(gpu, &facts));
+	} while (facts.open > 0);
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_reduction_split(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		const mbi_amg_found *found, mbk_amg_splitting_arguments *s) {
+	const mbi_amg_there *a = &level->a;
+	mbi_amg_facts facts;
+	memset(s, 0, sizeof *s);
+	s->rows = (uint64_t)a->rows;
+	s->row_ptr = a->row_ptr;
+	s->col_ind = a->col_ind;
+	s->values = a->values;
+	s->lanes = mbi_amg_row_lanes(a->rows, a->nnz / 4);
+	s->inverse = level->inverse;
+	s->most = found->most;
+	s->theta = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA;
+	s->theta_first = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA_FIRST;
+	s->theta_second = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA_SECOND;
+	MBI_TRY(mbi_amg_borrow(gpu, a->nnz, sizeof(int32_t), &s->links));
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint32_t), &s->influences));
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(double), &s->weight));
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint32_t), &s->blocked));
+	MBI_TRY(mbi_amg_borrow(gpu, a->rows + 1, sizeof(int32_t), &s->counts));
+	MBI_TRY(mbi_device_zero(gpu->context, s->influences, (size_t)a->rows * sizeof(uint32_t), NULL));
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_DEPEND, a->rows * s->lanes, s));
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_WEIGH, a->rows, s));
+	MBI_TRY(mbi_reduction_rounds(gpu, s));
+	MBI_TRY(mbi_amg_scan(gpu, s->counts, a->rows));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	level->aggregates = (int32_t)facts.total;
+	return mbi_amg_check_rows(gpu, level, &facts);
+}
+
+static mbi_amg_there mbi_reduction_short(const mbi_amg_gpu_level *level) {
+	mbi_amg_there p = level->p;
+	p.row_ptr = p.values = 0;
+	p.col_ind = level->aggregate;
+	return p;
+}
+
+static merbit_status mbi_reduction_values(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		const mbi_amg_gpu_level *next, int columns) {
+	mbk_amg_restrict_arguments arguments;
+	const mbi_amg_there p = mbi_reduction_short(level);
+	mbi_amg_there ap = level->ap;
+	arguments.rows = (uint64_t)level->a.rows;
+	arguments.coarse = (uint64_t)(uint32_t)level->aggregates;
+	arguments.row_ptr = level->a.row_ptr;
+	arguments.col_ind = level->a.col_ind;
+	arguments.values = level->a.values;
+	arguments.lanes = mbi_amg_row_lanes(level->a.rows, level->a.nnz / 4);
+	arguments.points = level->points;
+	arguments.r_ptr = level->r.row_ptr;
+	arguments.r_col = level->r.col_ind;
+	arguments.r_val = level->r.values;
+	arguments.least = MBI_REDUCTION_PIVOT;
+	arguments.columns = (uint32_t)columns;
+	arguments.f_ptr = level->halves[0].row_ptr;
+	arguments.f_col = level->halves[0].col_ind;
+	arguments.f_val = level->halves[0].values;
+	arguments.c_ptr = level->halves[1].row_ptr;
+	arguments.c_col = level->halves[1].col_ind;
+	arguments.c_val = level->halves[1].values;
+	arguments.inverse = level->inverse;
+	arguments.inverse_c = level->inverse_c;
+	MBI_TRY(mbi_reduction_run(gpu, MBI_AMG_RESTRICT, level->aggregates, MBI_REDUCTION_SYSTEM,
+			&arguments));
+	arguments.least = gpu->no_diagonal;
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_RELAX, level->a.rows * arguments.lanes, &arguments));
+	MBI_TRY(mbi_amg_borrow(gpu, ap.nnz, sizeof(double), &ap.values));
+	MBI_TRY(mbi_amg_product_values(gpu, &level->a, &p, NULL, &ap));
+	return mbi_amg_product_values(gpu, &level->r, &ap, NULL, &next->a);
+}
+
+static merbit_status mbi_reduction_prolong(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbk_amg_splitting_arguments *s) {
+	mbi_amg_there *const p = &level->p;
+	mbi_amg_facts facts;
+	MBI_TRY(mbi_amg_scan(gpu, p->row_ptr, p->rows));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	p->nnz = (int64_t)facts.total;
+	p->longest = 1;
+	MBI_TRY(mbi_amg_keep(gpu, p->nnz, sizeof(int32_t), &p->col_ind));
+	MBI_TRY(mbi_amg_keep(gpu, p->nnz, sizeof(double), &p->values));
+	s->p_col = p->col_ind;
+	s->p_val = p->values;
+	return mbi_amg_run(gpu, MBI_AMG_POINT, p->rows, s);
+}
+
+static merbit_status mbi_reduction_structure(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbk_amg_splitting_arguments *s) {
+	const int64_t rows = level->a.rows, coarse = level->aggregates;
+	mbi_amg_there *const r = &level->r, *const halves = level->halves;
+	mbi_amg_facts facts;
+	int h;
+	for (h = 0; h < 2; h++) {
+		halves[h] = level->a;
+		MBI_TRY(mbi_amg_keep(gpu, rows + 1, sizeof(int32_t), &halves[h].row_ptr));
+	}
+	MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(int32_t), &level->aggregate));
+	MBI_TRY(mbi_amg_keep(gpu, coarse, sizeof(int32_t), &level->points));
+	level->p.rows = rows;
+	level->p.cols = coarse;
+	MBI_TRY(mbi_amg_keep(gpu, rows + 1, sizeof(int32_t), &level->p.row_ptr));
+	s->coarse = (uint64_t)coarse;
+	s->points = level->points;
+	s->attached = level->aggregate;
+	s->counts_p = level->p.row_ptr;
+	s->counts_f = halves[0].row_ptr;
+	s->counts_c = halves[1].row_ptr;
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_ATTACH, rows * s->lanes, s));
+	MBI_TRY(mbi_amg_scan(gpu, halves[0].row_ptr, rows));
+	MBI_TRY(mbi_amg_scan(gpu, halves[1].row_ptr, rows));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	halves[1].nnz = (int64_t)facts.total;
+	halves[0].nnz -= halves[1].nnz;
+	for (h = 0; h < 2; h++) {
+		MBI_TRY(mbi_amg_keep(gpu, halves[h].nnz, sizeof(int32_t), &halves[h].col_ind));
+		MBI_TRY(mbi_amg_keep(gpu, halves[h].nnz, sizeof(double), &halves[h].values));
+	}
+	MBI_TRY(mbi_reduction_prolong(gpu, level, s));
+	r->rows = coarse;
+	r->cols = rows;
+	MBI_TRY(mbi_amg_keep(gpu, coarse + 1, sizeof(int32_t), &r->row_ptr));
+	MBI_TRY(mbi_amg_borrow(gpu, coarse * (MBI_REDUCTION_NEAR + 1), sizeof(int32_t), &s->nearby));
+	s->near_counts = r->row_ptr;
+	MBI_TRY(
+			mbi_reduction_run(gpu, MBI_AMG_NEARBY, coarse, MBI_REDUCTION_LANES * sizeof(int32_t), s));
+	MBI_TRY(mbi_amg_scan(gpu, r->row_ptr, coarse));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	MBI_TRY(mbi_amg_check_entries(gpu->context, facts.total));
+	r->nnz = (int64_t)facts.total;
+	r->longest = MBI_REDUCTION_NEAR + 1;
+	MBI_TRY(mbi_amg_keep(gpu, r->nnz, sizeof(int32_t), &r->col_ind));
+	MBI_TRY(mbi_amg_keep(gpu, r->nnz, sizeof(double), &r->values));
+	s->r_col = r->col_ind;
+	return mbi_reduction_run(gpu, MBI_AMG_GATHER, coarse, 0, s);
+}
+
+static merbit_status mbi_reduction_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		mbi_amg_gpu_level *next, mbk_amg_splitting_arguments *s) {
+	mbi_amg_there p;
+	MBI_TRY(mbi_reduction_structure(gpu, level, s));
+	p = mbi_reduction_short(level);
+	MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->inverse_c));
+	MBI_TRY(mbi_amg_product_columns(gpu, &level->a, &p, 0, &level->ap));
+	MBI_TRY(mbi_amg_product_columns(gpu, &level->r, &level->ap, 0, &next->a));
+	MBI_TRY(mbi_amg_keep(gpu, next->a.nnz, sizeof(double), &next->a.values));
+	next->block = next->vectors = 1;
+	return mbi_reduction_values(gpu, level, next, 1);
+}
+
+static void mbi_reduction_discard(mbi_amg_gpu *gpu, const mbi_amg_pool *keep,
+		const mbi_amg_gpu_level *first) {
+	mbi_amg_pool_rewind(&gpu->keep, keep);
+	memset(gpu->levels, 0, sizeof gpu->levels);
+	gpu->levels[0] = *first;
+	gpu->count = 1;
+}
+
+static merbit_status mbi_amg_gpu_reduce(mbi_amg_gpu *gpu, mbi_amg_found *found) {
+	const mbi_amg_pool keep = gpu->keep;
+	const mbi_amg_gpu_level first = gpu->levels[0];
+	mbk_amg_splitting_arguments s;
+	int l, last = 0;
+	for (l = 0; !last; l++) {
+		mbi_amg_gpu_level *level = &gpu->levels[l];
+		gpu->count = l + 1;
+		if (l > 0) {
+			MBI_TRY(mbi_amg_keep(gpu, level->a.rows, sizeof(double), &level->inverse));
+			MBI_TRY(mbi_amg_look_first(gpu, level, found));
+		}
+		MBI_TRY(mbi_amg_look_at_blocks(gpu, level, found));
+		last = level->a.rows <= MBI_AMG_COARSEST || l + 1 == MBI_AMG_LEVELS;
+		if (!last) {
+			MBI_TRY(mbi_reduction_split(gpu, level, found, &s));
+			last = level->aggregates == 0 ||
+					level->aggregates * MBI_REDUCTION_COARSENING > (double)level->a.rows;
+		}
+		if (last) {
+			level->aggregates = 0;
+			MBI_TRY(l > 0 ? mbi_amg_find_lambda(gpu, level) : MERBIT_OK);
+			break;
+		}
+		MBI_TRY(mbi_reduction_next(gpu, level, level + 1, &s));
+		if ((double)level[1].a.nnz > MBI_REDUCTION_GROWTH * (double)level->a.nnz) {
+			l = 0;
+			break;
+		}
+	}
+	gpu->reduced = l > 0;
+	if (!gpu->reduced) {
+		mbi_reduction_discard(gpu, &keep, &first);
+		return mbi_amg_look_first(gpu, gpu->levels, found);
+	}
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_gpu_reduce_again(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+		const mbi_amg_gpu_level *next) {
+	mbi_amg_facts facts;
+	MBI_TRY(mbi_amg_read(gpu, &facts));
+	MBI_TRY(mbi_amg_check_rows(gpu, level, &facts));
+	return mbi_reduction_values(gpu, level, next, 0);
+}
+
+/* ==== >>solve/amg/setup_cuda.c  multigrid: levels on the GPU ==== */
 static int mbi_amg_gpu_takes(const merbit_view *view) {
 	return view->format == MERBIT_CSR && !mbi_view_is_triangle(view) && view->nnz <= INT32_MAX &&
 			view->rows < INT32_MAX;
@@ -37450,10 +37899,10 @@ static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level
 }
 
 static merbit_status mbi_amg_look_at_finest(mbi_amg_gpu *gpu, const double *modes,
-		const mbi_amg_found *found) {
+		double fraction, const mbi_amg_found *found) {
 	mbi_amg_gpu_level *level = gpu->levels;
 	mbi_amg_facts facts;
-	MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));
+	MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, fraction, found));
 	MBI_TRY(mbi_amg_read(gpu, &facts));
 	if (facts.strange) {
 		MBI_TRY(mbi_amg_check_modes(gpu->context, modes, level->a.rows, level->vectors));
@@ -37463,10 +37912,27 @@ static merbit_status mbi_amg_look_at_finest(mbi_amg_gpu *gpu, const double *mode
 		MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
 		MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
 		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found));
-		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));
+		MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, fraction, found));
 		MBI_TRY(mbi_amg_read(gpu, &facts));
 	}
 	level->a.longest = facts.longest;
+	gpu->nonsymmetric = 4 * facts.one_sided > MBI_AMG_SAMPLE;
+	return MERBIT_OK;
+}
+
+static merbit_status mbi_amg_start(mbi_amg_gpu *gpu, const double *modes, mbi_amg_found *found) {
+	const mbi_amg_gpu_level *level = gpu->levels;
+	const int reducible = level->block == 1 && modes == NULL;
+	mbi_amg_facts facts;
+	MBI_TRY(mbi_amg_look_at_finest(
+			gpu, modes, reducible ? MBI_REDUCTION_ONE_SIDED : MBI_AMG_ONE_SIDED, found));
+	if (!reducible || !gpu->nonsymmetric) { return MERBIT_OK; }
+	MBI_TRY(mbi_amg_gpu_reduce(gpu, found));
+	if (gpu->reduced) { return MERBIT_OK; }
+	MBI_TRY(mbi_device_zero(gpu->context, MBI_AMG_FACT(gpu, one_sided), sizeof facts.one_sided,
+			NULL));
+	MBI_TRY(mbi_amg_look(gpu, gpu->levels, MBI_AMG_SYMMETRY, MBI_AMG_ONE_SIDED, found));
+	MBI_TRY(mbi_amg_read(gpu, &facts));
 	gpu->nonsymmetric = 4 * facts.one_sided > MBI_AMG_SAMPLE;
 	return MERBIT_OK;
 }
@@ -37480,7 +37946,10 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 		mbi_amg_found found;
 		MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
 		MBI_TRY(mbi_amg_look_first(gpu, level, &found));
-		if (gpu->count == 1) { MBI_TRY(mbi_amg_look_at_finest(gpu, modes, &found)); }
+		if (gpu->count == 1) {
+			MBI_TRY(mbi_amg_start(gpu, modes, &found));
+			if (gpu->reduced) { return MERBIT_OK; }
+		}
 		if (!last) { MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found)); }
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (last) { return MERBIT_OK; }
@@ -37540,6 +38009,10 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 		mbi_amg_found found;
 		MBI_TRY(mbi_amg_look_first(gpu, level, &found));
 		if (level->full.row_ptr != 0) { MBI_TRY(mbi_amg_fill(gpu, level, &found)); }
+		if (gpu->reduced && l + 1 < gpu->count) {
+			MBI_TRY(mbi_amg_gpu_reduce_again(gpu, level, level + 1));
+			continue;
+		}
 		MBI_TRY(mbi_amg_find_lambda(gpu, level));
 		if (l + 1 < gpu->count) {
 			MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMP, 0, &found));
@@ -37549,17 +38022,19 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 	return mbi_amg_finish(gpu);
 }
 
-static merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
-		mbi_devptr to) {
+static merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, int half,
+		merbit_type type, mbi_devptr to) {
 	const mbi_amg_gpu_level *level = &gpu->levels[l];
-	return mbi_amg_move(gpu, level->inverse, 0, level->a.rows, type == MERBIT_F32 ? 0 : to,
-			type == MERBIT_F32 ? to : 0);
+	return mbi_amg_move(gpu, half ? level->inverse_c : level->inverse, 0, level->a.rows,
+			type == MERBIT_F32 ? 0 : to, type == MERBIT_F32 ? to : 0);
 }
 
 static merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
 		merbit_type type, merbit_view *view) {
 	mbi_amg_gpu_level *level = &gpu->levels[l];
-	const mbi_amg_there *csr = which == 0 ? &level->a : which == 1 ? &level->p : &level->r;
+	const mbi_amg_there *csr = which == MBI_GRID_P ? &level->p : which == MBI_GRID_R ? &level->r
+			: which == MBI_GRID_C ? &level->halves[1] : level->points != 0 ? &level->halves[0]
+			: &level->a;
 	mbi_devptr *single = &level->single[which];
 	*view = merbit_csr(csr->rows, csr->cols, csr->nnz, mbi_device_pointer(csr->row_ptr),
 			mbi_device_pointer(csr->col_ind), mbi_device_pointer(csr->values));
@@ -37992,7 +38467,8 @@ static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
 		if (parted) { scalars[l * MBI_CYCLE_SCALARS + 3 * MBI_CYCLE_SWEEP + 1] = 1; }
 		for (half = 0; half <= parted; half++) {
 			void *to = half ? g->inverse_c : g->inverse;
-			MBI_TRY(amg->gpu != NULL ? mbi_amg_gpu_inverse(amg->gpu, l, p->type, mbi_device_address(to))
+			MBI_TRY(amg->gpu != NULL
+					? mbi_amg_gpu_inverse(amg->gpu, l, half, p->type, mbi_device_address(to))
 					: mbi_cycle_store(p, &amg->levels[l], half, g->rows, to));
 		}
 		mbi_release(p->context, amg->levels[l].inverse);
@@ -38036,9 +38512,11 @@ static merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
 		mbi_amg_grid *g = &amg->grids[l];
 		const int parted = mbi_cycle_parted(amg, l);
 		const int general = amg->gpu != NULL ? amg->gpu->levels[l].empty == 0 : !amg->levels[l].plain;
-		if (l + 1 == amg->count && amg->dense.rows > 0) {
+		if (parted || (l + 1 == amg->count && amg->dense.rows > 0)) {
 			merbit_plan_destroy(g->plans[MBI_GRID_A]);
 			g->plans[MBI_GRID_A] = NULL;
+		}
+		if (l + 1 == amg->count && amg->dense.rows > 0) {
 			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[MBI_GRID_A]));
 		} else if (g->plans[MBI_GRID_A] == NULL) {
 			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_A], 1, 1, l > 0 || parted,
@@ -38047,7 +38525,8 @@ static merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
 		if (l + 1 < amg->count) {
 			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_P], 0, 1, general && !parted,
 					&g->plans[MBI_GRID_P]));
-			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_R], 0, 1, general, &g->plans[MBI_GRID_R]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_R], 0, 1, general || parted,
+					&g->plans[MBI_GRID_R]));
 		}
 		if (parted) {
 			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_C], 1, 1, 1, &g->plans[MBI_GRID_C]));
@@ -38281,9 +38760,10 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 	merbit_status status;
 	int l, k;
 	amg->levels[0].nonsymmetric = amg->gpu->nonsymmetric;
+	amg->reduced = amg->gpu->reduced;
 	for (l = 0; l < amg->count; l++) {
 		amg->levels[l].lambda = amg->gpu->levels[l].lambda;
-		for (k = l > 0 ? 0 : 1; k < (l + 1 < amg->count ? 3 : 1); k++) {
+		for (k = l > 0 || amg->reduced ? 0 : 1; k < mbi_amg_matrices(amg, l); k++) {
 			MBI_TRY(mbi_amg_gpu_show(amg->gpu, l, k, p->type, &amg->grids[l].views[k]));
 		}
 	}
@@ -38460,8 +38940,8 @@ static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
 	int l, k;
 	for (l = 0; l < amg->count; l++) {
 		const mbi_amg_grid *g = &amg->grids[l];
-		for (k = 0; k < (l + 1 < amg->count ? 3 : 1); k++) {
-			const merbit_view *view = l == 0 && k == 0 ? a : &g->views[k];
+		for (k = 0; k < mbi_amg_matrices(amg, l); k++) {
+			const merbit_view *view = l == 0 && k == 0 && !amg->reduced ? a : &g->views[k];
 			MBI_TRY(l + 1 == amg->count && coarsest->rows > 0 ? mbi_amg_renew_last(p, amg, coarsest)
 					: merbit_plan_update_values(g->plans[k], view->values, view->memory));
 		}

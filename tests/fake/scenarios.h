@@ -303,6 +303,7 @@ TEST_UNUSED static const struct {
     {"Chebyshev in f32, device CSR", preconditions_by_chebyshev_in_f32, MERBIT_SIDE_CUDA},
     {"FSAI, device CSR", preconditions_by_fsai, MERBIT_SIDE_CUDA},
     {"multigrid, device CSR", multigrid_there, MERBIT_SIDE_CUDA},
+    {"multigrid by reduction, device CSR", multigrid_windy, MERBIT_SIDE_CUDA},
     {"multigrid, host CSR", multigrid_uploaded, MERBIT_SIDE_CUDA},
     {"eigenpairs", eigenpairs, MERBIT_SIDE_CUDA},
     {"epilogues", epilogue_products, MERBIT_SIDE_CUDA},

@@ -487,7 +487,7 @@ MUTATIONS = [
     ("mbk_amg_symmetry", "mbk_multiply(a.theta, sum)", "sum", "every matrix counts as symmetric on the GPU", "simt_amg"),
     ("mbk_amg_symmetry", "mbk_amg_hash(i) % a.rows", "i % a.rows", "the GPU samples other rows", "simt_amg"),
     ("mbi_amg_look_at_finest", "MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found)); "
-     "MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));",
+     "MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, fraction, found));",
      "MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found));",
      "a matrix whose rows were sorted counts as symmetric", "simt_amg"),
     ("mbi_amg_prolong", "int plain = gpu->nonsymmetric", "int plain = 0", "the GPU smooths P of every matrix", "simt_amg"),

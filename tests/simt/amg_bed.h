@@ -50,6 +50,16 @@ static const simt_kernel kernels[] = {
     SIMT_KERNEL(amg_kernels::mbk_amg_rest),
     SIMT_KERNEL(amg_kernels::mbk_amg_follow),
     SIMT_KERNEL(amg_kernels::mbk_amg_tentative),
+    SIMT_KERNEL(amg_kernels::mbk_amg_depend),
+    SIMT_KERNEL(amg_kernels::mbk_amg_weigh),
+    SIMT_KERNEL(amg_kernels::mbk_amg_block),
+    SIMT_KERNEL(amg_kernels::mbk_amg_settle),
+    SIMT_KERNEL(amg_kernels::mbk_amg_attach),
+    SIMT_KERNEL(amg_kernels::mbk_amg_point),
+    SIMT_KERNEL(amg_kernels::mbk_amg_nearby),
+    SIMT_KERNEL(amg_kernels::mbk_amg_gather),
+    SIMT_KERNEL(amg_kernels::mbk_amg_restrict),
+    SIMT_KERNEL(amg_kernels::mbk_amg_relax),
     SIMT_KERNEL(amg_transpose::mbk_transpose_rows),
     SIMT_KERNEL(amg_transpose::mbk_transpose_count),
     SIMT_KERNEL(amg_transpose::mbk_transpose_scan),
@@ -170,7 +180,10 @@ void mbi_amg_pool_release(merbit_context *, mbi_amg_pool *pool) {
 
 #include "solve/amg/aggregate_cuda.c"
 
+#include "solve/amg/reduction_cuda.c"
+
 #include "solve/amg/setup_cuda.c"
+
 #pragma GCC diagnostic pop
 }
 #undef mbi_device_launch

@@ -135,7 +135,7 @@ struct levels {
             of.modes != nullptr ? of.modes[v * in.n + i] : i % of.block == v;
       }
     }
-    assert_int_equal(mbi_amg_coarsen(host, at, 1, &count), MERBIT_OK);
+    assert_int_equal(mbi_amg_coarsen(host, at, of.modes != nullptr, &count), MERBIT_OK);
   }
   ~levels() {
     for (int l = 0; l < MBI_AMG_LEVELS; l++) {
@@ -144,19 +144,60 @@ struct levels {
   }
 };
 
+// Compares a level by reduction that is not the last.
+static void expect_reduced(const mbi_amg_gpu_level &there, const mbi_amg_level &level) {
+  const int64_t rows = level.a.rows;
+  const double size = largest(level.inverse, rows);
+  expect_pattern(there.a, level.a, "A");
+  expect_near(there.a.values, level.a.values, level.a.nnz, largest(level.a.values, level.a.nnz),
+              "A");
+  assert_int_equal(there.aggregates, level.aggregates);
+  assert_memory_equal(amg_at<int32_t>(there.points), level.points,
+                      (size_t)level.aggregates * 4);
+  assert_memory_equal(amg_at<int32_t>(there.aggregate), level.attached, (size_t)rows * 4);
+  expect_pattern(there.p, level.p, "P");
+  expect_near(there.p.values, level.p.values, level.p.nnz, 0, "P");
+  expect_pattern(there.r, level.r, "R");
+  expect_near(there.r.values, level.r.values, level.r.nnz, largest(level.r.values, level.r.nnz),
+              "R");
+  for (int half = 0; half < 2; half++) {
+    const mbi_amg_csr &csr = level.halves[half];
+    std::vector<double> inverse(level.inverse, level.inverse + rows);
+    expect_pattern(there.halves[half], csr, "a row block");
+    expect_near(there.halves[half].values, csr.values, csr.nnz, largest(csr.values, csr.nnz),
+                "a row block");
+    for (size_t i = 0; i < (size_t)rows; i++) {
+      inverse[i] *= csr.row_ptr[i + 1] > csr.row_ptr[i];
+    }
+    expect_near(half ? there.inverse_c : there.inverse, inverse.data(), rows, size, "D^-1");
+  }
+}
+
+static int reduced_levels; // levels by reduction
+
 static void expect_same(const mbi_amg_gpu &gpu, const levels &cpu) {
   assert_int_equal(gpu.count, cpu.count);
   assert_int_equal(gpu.nonsymmetric, cpu.at[0].nonsymmetric);
+  assert_int_equal(gpu.reduced, cpu.at[0].reduced);
   for (int l = 0; l < cpu.count; l++) {
-    expect_level(gpu.levels[l], cpu.at[l]);
+    if (gpu.reduced && l + 1 < cpu.count) {
+      expect_reduced(gpu.levels[l], cpu.at[l]);
+      reduced_levels++;
+    } else {
+      expect_level(gpu.levels[l], cpu.at[l]);
+    }
   }
 }
 
 // Compares the views for a cycle in f32 and in f64.
 static void expect_views(mbi_amg_gpu &gpu) {
-  for (int which = 0; which < 3 && (which == 0 || gpu.count > 1); which++) {
+  for (int which = 0; which < 3 + gpu.reduced && (which == 0 || gpu.count > 1); which++) {
     const mbi_amg_gpu_level &level = gpu.levels[0];
-    const mbi_amg_there &csr = which == 0 ? level.a : which == 1 ? level.p : level.r;
+    const mbi_amg_there &csr = which == 1    ? level.p
+                               : which == 2  ? level.r
+                               : which == 3  ? level.halves[1]
+                               : gpu.reduced ? level.halves[0]
+                                             : level.a;
     merbit_view wide, narrow;
     assert_int_equal(mbi_amg_gpu_show(&gpu, 0, which, MERBIT_F64, &wide), MERBIT_OK);
     assert_int_equal(mbi_amg_gpu_show(&gpu, 0, which, MERBIT_F32, &narrow), MERBIT_OK);
@@ -170,10 +211,11 @@ static void expect_views(mbi_amg_gpu &gpu) {
   }
   std::vector<double> wide((size_t)gpu.levels[0].a.rows);
   std::vector<float> narrow(wide.size());
-  assert_int_equal(mbi_amg_gpu_inverse(&gpu, 0, MERBIT_F64, (mbi_devptr)(uintptr_t)wide.data()),
-                   MERBIT_OK);
   assert_int_equal(
-      mbi_amg_gpu_inverse(&gpu, 0, MERBIT_F32, (mbi_devptr)(uintptr_t)narrow.data()),
+      mbi_amg_gpu_inverse(&gpu, 0, 0, MERBIT_F64, (mbi_devptr)(uintptr_t)wide.data()),
+      MERBIT_OK);
+  assert_int_equal(
+      mbi_amg_gpu_inverse(&gpu, 0, 0, MERBIT_F32, (mbi_devptr)(uintptr_t)narrow.data()),
       MERBIT_OK);
   for (size_t i = 0; i < wide.size(); i++) {
     assert_true(wide[i] == amg_at<double>(gpu.levels[0].inverse)[i]);

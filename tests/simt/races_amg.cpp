@@ -51,6 +51,19 @@ static void test_amg(void **) {
     assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 1, 1, 0, nullptr), MERBIT_OK);
     assert_true(gpu.count > 1);
     mbi_amg_gpu_destroy(&gpu);
+    std::vector<double> windy = plain.values;
+    for (size_t i = 0; i < (size_t)n; i++) {
+      for (size_t k = (size_t)plain.row_ptr[i]; k < (size_t)plain.row_ptr[i + 1]; k++) {
+        windy[k] *= plain.col_ind[k] < (int32_t)i ? 9 : plain.col_ind[k] == (int32_t)i ? 6 : 1;
+      }
+    }
+    merbit_view wind = view;
+    wind.values = windy.data();
+    amg_bed::what.matrix = "wind";
+    assert_int_equal(mbi_amg_gpu_create(&gpu, host, &wind, 1, 1, 0, nullptr), MERBIT_OK);
+    assert_true(gpu.reduced);
+    assert_int_equal(mbi_amg_gpu_update(&gpu, &wind), MERBIT_OK);
+    mbi_amg_gpu_destroy(&gpu);
     amg_bed::what.matrix = "nodes of two rows";
     assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 2, 2, 0, modes.data()), MERBIT_OK);
     assert_true(gpu.count > 1);

@@ -251,6 +251,7 @@ static void winds_are_coarsened(void **) {
     check_turn(in, i);
   }
   assert_true(found[0] > 1 && found[1] > 1);
+  assert_true(reduced_levels > 4);
   const int64_t n = 3 * MBI_AMG_SAMPLE_ENTRIES;
   entries e;
   for (int64_t row = 0; row < n; row++) {
@@ -263,6 +264,123 @@ static void winds_are_coarsened(void **) {
   input in(name_of("wind", 12), n, e);
   assert_int_equal(levels(in, {}).at[0].nonsymmetric, 0);
   check_turn(in, 12);
+}
+
+// Matrices by reduction: a wind along a mesh with a few positive entries and, in some, rows
+// with a negative diagonal; and random graphs of arrows, of which some fill up and are
+// aggregated.
+static void arrows_are_reduced(void **) {
+  int found[2] = {0, 0};
+  for (int i = 0; i < 6; i++) {
+    const int64_t n = 500 + 90 * i;
+    uint64_t random = (uint64_t)i;
+    entries e;
+    for (int64_t row = 0; row < n; row++) {
+      double sum = 0;
+      for (int k = 0; k < (i < 4 ? 4 : 6); k++) {
+        const int64_t far = (int64_t)(test_random(&random) % (uint64_t)n);
+        const int64_t column = i < 4 ? row + (k % 2 ? 1 : -1) * (k / 2 ? 30 : 1) : far;
+        const double size = k % 2 ? 1 : 6 + (double)(far % 4);
+        if (column >= 0 && column < n && column != row) {
+          e[{row, column}] = far % 11 == 0 ? size / 8 : -size;
+          sum += size;
+        }
+      }
+      e[{row, row}] = i % 2 && row % 9 == 0 ? -sum - 1 : sum + 0.25;
+    }
+    input in(name_of("arrows", i), n, e);
+    const levels cpu(in, {});
+    assert_true(cpu.at[0].nonsymmetric);
+    found[cpu.at[0].reduced]++;
+    check_turn(in, i);
+  }
+  assert_true(found[0] > 0 && found[1] > 3);
+}
+
+// Makes levels by reduction on the CPU, and in the shim those of values that differ by up to
+// `sizes`. Structures must be equal.
+static void check_rounded(const char *name, int64_t n, const entries &exact,
+                          const entries &sizes) {
+  uint64_t random = simt_seeds[3];
+  input in(name, n, exact), rounded = in;
+  const input size("", n, sizes);
+  for (size_t k = 0; k < in.values.size(); k++) {
+    rounded.values[k] += size.values[k] * ((double)(test_random(&random) % 2001) / 1000 - 1);
+  }
+  const levels cpu(in, {});
+  const merbit_view view = view_of(rounded);
+  mbi_amg_gpu gpu;
+  amg_bed::what = {"rounded", in.name, simt_seeds[2]};
+  assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 1, 1, 0, nullptr), MERBIT_OK);
+  assert_true(gpu.reduced);
+  expect_same(gpu, cpu);
+  mbi_amg_gpu_destroy(&gpu);
+}
+
+// A wind that turns over a mesh: entries are equal but for rounding, which decides nothing.
+static void turning_winds_are_reduced(void **) {
+  for (const double peclet : {10.0, 1.0, 1e4}) {
+    const int64_t side = test_effort(40, 64);
+    entries e, sizes;
+    for (int64_t i = 0; i < side * side; i++) {
+      const int64_t at[] = {i % side, i / side};
+      const double x = 2.0 * (double)(at[0] + 1) / (double)(side + 1) - 1;
+      const double y = 2.0 * (double)(at[1] + 1) / (double)(side + 1) - 1;
+      const double speed[] = {2 * y * (1 - x * x), -2 * x * (1 - y * y)};
+      for (int d = 0; d < 4; d++) { // from the neighbour before and after, along each axis
+        const int64_t step = d % 2 != 0 ? 1 : -1, to = at[d / 2] + step;
+        const double from = -(double)step * speed[d / 2];
+        const double weight = 1 + (from > 0 ? peclet * from : 0);
+        e[{i, i}] += weight;
+        if (to >= 0 && to < side) {
+          e[{i, i + step * (d / 2 ? side : 1)}] = -weight;
+        }
+      }
+    }
+    for (const auto &[at, value] : e) {
+      sizes[at] = 2e-16 * value;
+    }
+    check_rounded("a turning wind", side * side, e, sizes);
+  }
+}
+
+// A mesh whose entries are the largest of their rows, at a threshold, or rounding; some nodes
+// have no neighbours but by rounding, some rows are tiny.
+static void rounding_decides_nothing(void **) {
+  const double among[] = {4, 1, 0.4, 4, 4, 1, 0};
+  const int64_t side = test_effort(20, 28);
+  uint64_t random = simt_seeds[2];
+  entries e, sizes;
+  for (int64_t i = 0; i < side * side; i++) {
+    for (int64_t d = 0; d < 9; d++) {
+      const int64_t x = i % side + d % 3 - 1, y = i / side + d / 3 - 1, j = y * side + x;
+      const double scale = i % 13 == 5 ? 1e-14 : 1;
+      const double value = i % 11 == 3   ? 0
+                           : j % 11 == 3 ? (j % 2 ? 0 : 0.4)
+                                         : among[test_random(&random) % 7];
+      if (x >= 0 && x < side && y >= 0 && y < side) {
+        e[{i, j}] = scale * (d == 4 ? 20 : -value);
+        sizes[{i, j}] = scale * 4e-14 * (value + 1);
+      }
+    }
+  }
+  check_rounded("rounded", side * side, e, sizes);
+}
+
+// Nodes in threes: the first is a C point, whose local matrix is singular up to rounding, or
+// needs pivoting.
+static void small_systems_are_solved(void **) {
+  const double threes[2][3][3] = {{{5, -1, -3}, {-1, 3, 1}, {-1, 1, 1.0 / 3}},
+                                  {{5, -1, -3}, {-1, 1e-17, 1}, {-1, 1, 2}}};
+  const int64_t n = 900;
+  entries e, sizes;
+  for (int64_t i = 0; i < n; i++) {
+    for (int64_t j = 0; j < 3; j++) {
+      e[{i, i / 3 * 3 + j}] = threes[i / 3 % 2][i % 3][j];
+      sizes[{i, i / 3 * 3 + j}] = 1e-16 * e[{i, i / 3 * 3 + j}];
+    }
+  }
+  check_rounded("threes", n, e, sizes);
 }
 
 // A mesh whose last node is a weak neighbour of many. A_F keeps the entries that are too weak
@@ -468,6 +586,10 @@ int main() {
       cmocka_unit_test(nodes_have_several_rows),
       cmocka_unit_test(graphs_of_nodes_are_coarsened),
       cmocka_unit_test(winds_are_coarsened),
+      cmocka_unit_test(arrows_are_reduced),
+      cmocka_unit_test(turning_winds_are_reduced),
+      cmocka_unit_test(rounding_decides_nothing),
+      cmocka_unit_test(small_systems_are_solved),
       cmocka_unit_test(a_hub_is_interpolated),
       cmocka_unit_test(nodes_between_are_joined),
   };

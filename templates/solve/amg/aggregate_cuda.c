@@ -13,7 +13,8 @@ static mbi_devptr mbi_amg_bound(const mbi_amg_gpu *gpu, const mbi_amg_gpu_level 
 }
 
 /* Enqueues a pass over A or its blocks: MBI_AMG_ROWS, _SYMMETRY, _FILL, _NORMS, _LINKS or
- * _LUMP. MBI_AMG_LINKS marks the strong entries, or those that A_F keeps if `theta` is 0. */
+ * _LUMP. MBI_AMG_LINKS marks the strong entries, or those that A_F keeps if `theta` is 0.
+ * `theta` is the fraction for MBI_AMG_SYMMETRY. */
 MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level, int kernel,
                                         double theta, const mbi_amg_found *found) {
   const mbi_amg_there *a = kernel == MBI_AMG_LINKS                             ? &level->graph
@@ -31,7 +32,7 @@ MBI_INTERNAL merbit_status mbi_amg_look(mbi_amg_gpu *gpu, mbi_amg_gpu_level *lev
   /* A lane takes eight or more single entries, or two or more blocks. */
   arguments.lanes = mbi_amg_row_lanes(a->rows, level->block > 1 ? a->nnz : a->nnz / 4);
   arguments.both = theta > 0;
-  arguments.theta = sampled ? MBI_AMG_ONE_SIDED : arguments.both ? theta : MBI_AMG_FILTER;
+  arguments.theta = theta > 0 ? theta : MBI_AMG_FILTER;
   arguments.most = level->block > 1 && kernel == MBI_AMG_ROWS ? 0 : found->most;
   arguments.strongest = found->strongest;
   arguments.links = level->links;
@@ -162,18 +163,26 @@ static merbit_status mbi_amg_lanczos(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *
   return MERBIT_OK;
 }
 
+/* Fails if the first pass found a row of the finest matrix without an inverse diagonal, or a
+ * row whose sum is not finite. */
+MBI_INTERNAL merbit_status mbi_amg_check_rows(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
+                                              const mbi_amg_facts *facts) {
+  if (level == gpu->levels && facts->missing != 0) {
+    return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts->missing);
+  }
+  if (facts->wild != 0) {
+    return mbi_amg_fail_bound(gpu->context, (int64_t)(uint32_t)~facts->wild, level->a.rows);
+  }
+  return MERBIT_OK;
+}
+
 /* Sets level->lambda as mbi_amg_diagonal does, from the bound that the GPU computes. Waits. */
 MBI_INTERNAL merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level) {
   mbi_amg_facts facts;
   int steps = 0;
   MBI_TRY(mbi_amg_read(gpu, &facts));
   level->lambda = facts.bound[level - gpu->levels];
-  if (level == gpu->levels && facts.missing != 0) {
-    return mbi_amg_fail_diagonal(gpu->context, (int64_t)(uint32_t)~facts.missing);
-  }
-  if (facts.wild != 0) {
-    return mbi_amg_fail_bound(gpu->context, (int64_t)(uint32_t)~facts.wild, level->a.rows);
-  }
+  MBI_TRY(mbi_amg_check_rows(gpu, level, &facts));
   if (level->lambda > MBI_LAMBDA_DOMINANT) {
     MBI_TRY(mbi_amg_lanczos(gpu, level));
     MBI_TRY(mbi_amg_read(gpu, &facts));

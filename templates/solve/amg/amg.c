@@ -165,9 +165,10 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
   merbit_status status;
   int l, k;
   amg->levels[0].nonsymmetric = amg->gpu->nonsymmetric;
+  amg->reduced = amg->gpu->reduced;
   for (l = 0; l < amg->count; l++) {
     amg->levels[l].lambda = amg->gpu->levels[l].lambda;
-    for (k = l > 0 ? 0 : 1; k < (l + 1 < amg->count ? 3 : 1); k++) {
+    for (k = l > 0 || amg->reduced ? 0 : 1; k < mbi_amg_matrices(amg, l); k++) {
       MBI_TRY(mbi_amg_gpu_show(amg->gpu, l, k, p->type, &amg->grids[l].views[k]));
     }
   }
@@ -369,8 +370,8 @@ static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
   int l, k;
   for (l = 0; l < amg->count; l++) {
     const mbi_amg_grid *g = &amg->grids[l];
-    for (k = 0; k < (l + 1 < amg->count ? 3 : 1); k++) {
-      const merbit_view *view = l == 0 && k == 0 ? a : &g->views[k];
+    for (k = 0; k < mbi_amg_matrices(amg, l); k++) {
+      const merbit_view *view = l == 0 && k == 0 && !amg->reduced ? a : &g->views[k];
       MBI_TRY(l + 1 == amg->count && coarsest->rows > 0
                   ? mbi_amg_renew_last(p, amg, coarsest)
                   : merbit_plan_update_values(g->plans[k], view->values, view->memory));

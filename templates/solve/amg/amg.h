@@ -13,8 +13,8 @@
  * name: strength, aggregate, tentative, smooth (P, and its transpose R) and multiply (R A P);
  * or for reduction: splitting, reduction (P and R), reduce (R A P) and relaxation. It computes
  * in f64, whatever the type of A and of the cycle. Results do not depend on the number of
- * threads. The set-up on the GPU, which is by aggregation for every A, takes the same steps:
- * its structure (strong, aggregate, patterns) is equal, its values are equal up to rounding. */
+ * threads. The set-up on the GPU takes the same steps: its structure (strong, aggregate,
+ * patterns) is equal, its values are equal up to rounding. */
 
 /* Two thresholds for an entry (i, j), relative to m_i, the largest off-diagonal magnitude in
  * row i. The entry is strong, and may put nodes into one aggregate, if |a_ij| > theta max(m_i,

@@ -79,6 +79,16 @@ enum {
   MBI_AMG_REST,
   MBI_AMG_FOLLOW,
   MBI_AMG_TENTATIVE,
+  MBI_AMG_DEPEND,
+  MBI_AMG_WEIGH,
+  MBI_AMG_BLOCK,
+  MBI_AMG_SETTLE,
+  MBI_AMG_ATTACH,
+  MBI_AMG_POINT,
+  MBI_AMG_NEARBY,
+  MBI_AMG_GATHER,
+  MBI_AMG_RESTRICT,
+  MBI_AMG_RELAX,
   MBI_AMG_KERNELS
 };
 
@@ -98,7 +108,12 @@ typedef struct mbi_amg_gpu_level {
   mbi_devptr inverse;   /* per row */
   mbi_devptr scale;     /* per row, in scratch memory: D_F^-1, which smooths P */
   mbi_devptr places;    /* per entry of R: its index in P */
-  mbi_devptr single[3]; /* values of A, P and R in f32, or 0 */
+  mbi_devptr single[MBI_GRID_MATRICES]; /* values of the cycle's matrices in f32, or 0 */
+  /* With levels by reduction, `aggregate` has each row's column in P, and `inverse` is 0 at C
+   * points, inverse_c at F points; see solve/amg/relaxation.c */
+  mbi_amg_there halves[2]; /* the row blocks */
+  mbi_devptr points;       /* per C point: its row; 0 on the last level */
+  mbi_devptr inverse_c;    /* per row */
   int32_t aggregates;
   mbi_devptr empty; /* if P = T: row offsets of a matrix without entries; else 0 */
   double lambda;
@@ -118,6 +133,7 @@ typedef struct mbi_amg_gpu {
   mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
   int count;        /* number of levels */
   int nonsymmetric; /* whether A is nonsymmetric: mbi_amg_nonsymmetric */
+  int reduced;      /* 1: levels by reduction */
 } mbi_amg_gpu;
 
 /* The address of a number in mbi_amg_facts. */
@@ -146,6 +162,8 @@ MBI_INTERNAL merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t 
                                         mbi_devptr *address);
 MBI_INTERNAL merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
                                           mbi_devptr *address);
+MBI_INTERNAL merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
+                                        int64_t count, mbi_devptr to, mbi_devptr rounded);
 MBI_INTERNAL merbit_status mbi_amg_read(mbi_amg_gpu *gpu, mbi_amg_facts *facts);
 MBI_INTERNAL merbit_status mbi_amg_scan(mbi_amg_gpu *gpu, mbi_devptr counts, int64_t count);
 MBI_INTERNAL merbit_status mbi_amg_check_entries(merbit_context *context, uint64_t entries);
@@ -170,14 +188,22 @@ MBI_INTERNAL merbit_status mbi_amg_look_at_blocks(mbi_amg_gpu *gpu, mbi_amg_gpu_
 MBI_INTERNAL merbit_status mbi_amg_find_lambda(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level);
 MBI_INTERNAL merbit_status mbi_amg_find_aggregates(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
                                                    const mbi_amg_found *found);
+MBI_INTERNAL merbit_status mbi_amg_check_rows(mbi_amg_gpu *gpu, const mbi_amg_gpu_level *level,
+                                              const mbi_amg_facts *facts);
+/* solve/amg/reduction_cuda.c */
+/* Makes levels by reduction from the first one, on which the first pass has run, as
+ * mbi_amg_coarsen does; otherwise leaves gpu->reduced 0 and the first level as it was. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_reduce(mbi_amg_gpu *gpu, mbi_amg_found *found);
+MBI_INTERNAL merbit_status mbi_amg_gpu_reduce_again(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level,
+                                                    const mbi_amg_gpu_level *next);
 /* solve/amg/setup_cuda.c */
 MBI_INTERNAL int mbi_amg_gpu_takes(const merbit_view *view);
 MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *context,
                                               const merbit_view *view, int block, int vectors,
                                               double no_diagonal, const double *modes);
 MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view);
-MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
-                                               mbi_devptr to);
+MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, int half,
+                                               merbit_type type, mbi_devptr to);
 MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
                                             merbit_type type, merbit_view *view);
 MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr);

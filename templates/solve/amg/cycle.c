@@ -198,7 +198,7 @@ static merbit_status mbi_cycle_fill(merbit_preconditioner *p, mbi_amg *amg) {
     for (half = 0; half <= parted; half++) {
       void *to = half ? g->inverse_c : g->inverse;
       MBI_TRY(amg->gpu != NULL
-                  ? mbi_amg_gpu_inverse(amg->gpu, l, p->type, mbi_device_address(to))
+                  ? mbi_amg_gpu_inverse(amg->gpu, l, half, p->type, mbi_device_address(to))
                   : mbi_cycle_store(p, &amg->levels[l], half, g->rows, to));
     }
     mbi_release(p->context, amg->levels[l].inverse);
@@ -250,9 +250,11 @@ MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *a
     const int parted = mbi_cycle_parted(amg, l);
     const int general = amg->gpu != NULL ? amg->gpu->levels[l].empty == 0
                                          : !amg->levels[l].plain; /* for P and R: P is not T */
-    if (l + 1 == amg->count && amg->dense.rows > 0) {
+    if (parted || (l + 1 == amg->count && amg->dense.rows > 0)) {
       merbit_plan_destroy(g->plans[MBI_GRID_A]); /* that of A, left by the set-up on the GPU */
       g->plans[MBI_GRID_A] = NULL;
+    }
+    if (l + 1 == amg->count && amg->dense.rows > 0) {
       MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[MBI_GRID_A]));
     } else if (g->plans[MBI_GRID_A] == NULL) {
       MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_A], 1, 1, l > 0 || parted,
@@ -261,7 +263,8 @@ MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *a
     if (l + 1 < amg->count) {
       MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_P], 0, 1, general && !parted,
                              &g->plans[MBI_GRID_P]));
-      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_R], 0, 1, general, &g->plans[MBI_GRID_R]));
+      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_R], 0, 1, general || parted,
+                             &g->plans[MBI_GRID_R]));
     }
     if (parted) {
       MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_C], 1, 1, 1, &g->plans[MBI_GRID_C]));

@@ -46,6 +46,16 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_amg_rest",
     "mbk_amg_follow",
     "mbk_amg_tentative",
+    "mbk_amg_depend",
+    "mbk_amg_weigh",
+    "mbk_amg_block",
+    "mbk_amg_settle",
+    "mbk_amg_attach",
+    "mbk_amg_point",
+    "mbk_amg_nearby",
+    "mbk_amg_gather",
+    "mbk_amg_restrict",
+    "mbk_amg_relax",
 };
 
 /* ---- Programs and launches --------------------------------------------------------------- */
@@ -114,6 +124,19 @@ MBI_INTERNAL merbit_status mbi_amg_keep(mbi_amg_gpu *gpu, int64_t count, size_t 
 MBI_INTERNAL merbit_status mbi_amg_borrow(mbi_amg_gpu *gpu, int64_t count, size_t size,
                                           mbi_devptr *address) {
   return mbi_amg_pool_take(gpu->context, &gpu->scratch, (uint64_t)count * size, address);
+}
+
+/* Enqueues a copy of `count` numbers of `from`, in order or indexed by `places` if not 0, to
+ * `to` in f64 or to `rounded` in f32. */
+MBI_INTERNAL merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
+                                        int64_t count, mbi_devptr to, mbi_devptr rounded) {
+  mbk_amg_move_arguments arguments;
+  arguments.count = (uint64_t)count;
+  arguments.places = places;
+  arguments.from = from;
+  arguments.to = to;
+  arguments.rounded = rounded;
+  return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
 }
 
 /* Waits for the enqueued work and copies the numbers that the kernels have reported. */

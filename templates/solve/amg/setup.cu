@@ -583,3 +583,5 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 #include "solve/amg/aggregate.cuh"
 
 #include "solve/amg/tentative.cuh"
+
+#include "solve/amg/reduction.cuh"

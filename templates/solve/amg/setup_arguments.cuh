@@ -48,6 +48,33 @@ typedef struct mbk_amg_aggregate_arguments {
   MBK_POINTER(const mbk_i32) strongest;
 } mbk_amg_aggregate_arguments;
 
+typedef struct mbk_amg_splitting_arguments {
+  mbk_u64 rows, coarse;
+  MBK_POINTER(const mbk_i32) row_ptr, col_ind;
+  MBK_POINTER(const double) values, inverse;
+  MBK_POINTER(double) most;
+  mbk_u32 lanes, round;
+  double theta, theta_first, theta_second;
+  MBK_POINTER(mbk_i32) links;
+  MBK_POINTER(mbk_u32) influences, blocked, open;
+  MBK_POINTER(double) weight, p_val;
+  MBK_POINTER(mbk_i32) counts, attached, points, counts_p, counts_f, counts_c, p_col;
+  MBK_POINTER(mbk_i32) nearby, near_counts, r_col;
+} mbk_amg_splitting_arguments;
+
+typedef struct mbk_amg_restrict_arguments {
+  mbk_u64 rows, coarse;
+  MBK_POINTER(const mbk_i32) row_ptr, col_ind;
+  MBK_POINTER(const double) values;
+  mbk_u32 lanes, columns;
+  MBK_POINTER(const mbk_i32) points, r_ptr, r_col;
+  MBK_POINTER(double) r_val;
+  double least;
+  MBK_POINTER(const mbk_i32) f_ptr, c_ptr;
+  MBK_POINTER(mbk_i32) f_col, c_col;
+  MBK_POINTER(double) f_val, c_val, inverse, inverse_c;
+} mbk_amg_restrict_arguments;
+
 typedef struct mbk_amg_tentative_arguments {
   mbk_u64 aggregates;
   MBK_POINTER(const mbk_i32) r_ptr, r_col, aggregate;

@@ -6,19 +6,6 @@
 /* The levels of algebraic multigrid on the GPU, each made from the finer one. The kernels are
  * in solve/amg/setup.cu. */
 
-/* Enqueues a copy of `count` numbers of `from`, in order or indexed by `places` if not 0, to
- * `to` in f64 or to `rounded` in f32. */
-static merbit_status mbi_amg_move(mbi_amg_gpu *gpu, mbi_devptr from, mbi_devptr places,
-                                  int64_t count, mbi_devptr to, mbi_devptr rounded) {
-  mbk_amg_move_arguments arguments;
-  arguments.count = (uint64_t)count;
-  arguments.places = places;
-  arguments.from = from;
-  arguments.to = to;
-  arguments.rounded = rounded;
-  return mbi_amg_run(gpu, MBI_AMG_MOVE, count, &arguments);
-}
-
 /* ---- The matrix -------------------------------------------------------------------------- */
 
 /* Returns whether the set-up can run on the GPU: for a CSR with both triangles that 32-bit
@@ -302,12 +289,13 @@ static merbit_status mbi_amg_gpu_next(mbi_amg_gpu *gpu, mbi_amg_gpu_level *level
 }
 
 /* Waits for the first pass over the user's matrix. Sorts its rows if they are not sorted, and
- * sets gpu->nonsymmetric. `modes` is a copy of the level's modes in host memory. */
+ * sets gpu->nonsymmetric by the `fraction`. `modes` is a copy of the level's modes in host
+ * memory. */
 static merbit_status mbi_amg_look_at_finest(mbi_amg_gpu *gpu, const double *modes,
-                                            const mbi_amg_found *found) {
+                                            double fraction, const mbi_amg_found *found) {
   mbi_amg_gpu_level *level = gpu->levels;
   mbi_amg_facts facts;
-  MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));
+  MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, fraction, found));
   MBI_TRY(mbi_amg_read(gpu, &facts));
   if (facts.strange) {
     MBI_TRY(mbi_amg_check_modes(gpu->context, modes, level->a.rows, level->vectors));
@@ -317,10 +305,33 @@ static merbit_status mbi_amg_look_at_finest(mbi_amg_gpu *gpu, const double *mode
     MBI_TRY(mbi_amg_sort_rows(gpu, 1, &level->a));
     MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof facts, NULL));
     MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_ROWS, 0, found));
-    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, 0, found));
+    MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_SYMMETRY, fraction, found));
     MBI_TRY(mbi_amg_read(gpu, &facts));
   }
   level->a.longest = facts.longest;
+  gpu->nonsymmetric = 4 * facts.one_sided > MBI_AMG_SAMPLE;
+  return MERBIT_OK;
+}
+
+/* Examines the first level, and makes all levels by reduction if mbi_amg_coarsen does. */
+static merbit_status mbi_amg_start(mbi_amg_gpu *gpu, const double *modes,
+                                   mbi_amg_found *found) {
+  const mbi_amg_gpu_level *level = gpu->levels;
+  const int reducible = level->block == 1 && modes == NULL;
+  mbi_amg_facts facts;
+  MBI_TRY(mbi_amg_look_at_finest(
+      gpu, modes, reducible ? MBI_REDUCTION_ONE_SIDED : MBI_AMG_ONE_SIDED, found));
+  if (!reducible || !gpu->nonsymmetric) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_amg_gpu_reduce(gpu, found));
+  if (gpu->reduced) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_device_zero(gpu->context, MBI_AMG_FACT(gpu, one_sided), sizeof facts.one_sided,
+                          NULL));
+  MBI_TRY(mbi_amg_look(gpu, gpu->levels, MBI_AMG_SYMMETRY, MBI_AMG_ONE_SIDED, found));
+  MBI_TRY(mbi_amg_read(gpu, &facts));
   gpu->nonsymmetric = 4 * facts.one_sided > MBI_AMG_SAMPLE;
   return MERBIT_OK;
 }
@@ -337,7 +348,10 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
     MBI_TRY(mbi_amg_keep(gpu, rows, sizeof(double), &level->inverse));
     MBI_TRY(mbi_amg_look_first(gpu, level, &found));
     if (gpu->count == 1) {
-      MBI_TRY(mbi_amg_look_at_finest(gpu, modes, &found));
+      MBI_TRY(mbi_amg_start(gpu, modes, &found));
+      if (gpu->reduced) {
+        return MERBIT_OK;
+      }
     }
     if (!last) {
       MBI_TRY(mbi_amg_look_at_blocks(gpu, level, &found));
@@ -414,6 +428,10 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
     if (level->full.row_ptr != 0) { /* not on a last level that the set-up did not examine */
       MBI_TRY(mbi_amg_fill(gpu, level, &found));
     }
+    if (gpu->reduced && l + 1 < gpu->count) {
+      MBI_TRY(mbi_amg_gpu_reduce_again(gpu, level, level + 1));
+      continue;
+    }
     MBI_TRY(mbi_amg_find_lambda(gpu, level));
     if (l + 1 < gpu->count) {
       MBI_TRY(mbi_amg_look(gpu, level, MBI_AMG_LUMP, 0, &found));
@@ -425,20 +443,25 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
 
 /* ---- Views for the cycle ----------------------------------------------------------------- */
 
-/* Enqueues a copy of the inverse diagonal of level `l`, in the cycle's type. */
-MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, merbit_type type,
-                                               mbi_devptr to) {
+/* Enqueues a copy of the inverse diagonal of level `l`, in the cycle's type; with `half`, of
+ * that at C points. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, int half,
+                                               merbit_type type, mbi_devptr to) {
   const mbi_amg_gpu_level *level = &gpu->levels[l];
-  return mbi_amg_move(gpu, level->inverse, 0, level->a.rows, type == MERBIT_F32 ? 0 : to,
-                      type == MERBIT_F32 ? to : 0);
+  return mbi_amg_move(gpu, half ? level->inverse_c : level->inverse, 0, level->a.rows,
+                      type == MERBIT_F32 ? 0 : to, type == MERBIT_F32 ? to : 0);
 }
 
-/* Sets the view of a matrix of level `l` (`which` is 0 for A, 1 for P, 2 for R), with values in
- * the cycle's type. Enqueues their conversion. */
+/* Sets the view of a matrix of level `l` (`which`: MBI_GRID_...), with values in the cycle's
+ * type. Enqueues their conversion. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
                                             merbit_type type, merbit_view *view) {
   mbi_amg_gpu_level *level = &gpu->levels[l];
-  const mbi_amg_there *csr = which == 0 ? &level->a : which == 1 ? &level->p : &level->r;
+  const mbi_amg_there *csr = which == MBI_GRID_P   ? &level->p
+                             : which == MBI_GRID_R ? &level->r
+                             : which == MBI_GRID_C ? &level->halves[1]
+                             : level->points != 0  ? &level->halves[0]
+                                                   : &level->a;
   mbi_devptr *single = &level->single[which];
   *view = merbit_csr(csr->rows, csr->cols, csr->nnz, mbi_device_pointer(csr->row_ptr),
                      mbi_device_pointer(csr->col_ind), mbi_device_pointer(csr->values));

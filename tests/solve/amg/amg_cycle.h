@@ -132,8 +132,7 @@ static double cycle_error(const mbi_amg_csr *a, int block, int vectors, int sing
           v < block ? i % block == v : bed_random((uint64_t)(i + v * a->rows)) - 0.5;
     }
   }
-  assert_int_equal(mbi_amg_coarsen(context, levels, vectors > 0 || amg_aggregates(), &count),
-                   MERBIT_OK);
+  assert_int_equal(mbi_amg_coarsen(context, levels, vectors > 0, &count), MERBIT_OK);
   if (levels[count - 1].a.rows <= MBI_AMG_COARSEST) {
     assert_int_equal(mbi_amg_invert(context, &levels[count - 1].a, 1e-12, &coarsest),
                      MERBIT_OK);
@@ -202,7 +201,7 @@ static void test_cycle(void **state) {
 }
 
 /* Rounding of A's values changes M by no more than rounding, though many of them are equal. */
-TEST_UNUSED static void test_rounded(void **state) {
+static void test_rounded(void **state) {
   const merbit_preconditioner_desc desc = amg_desc();
   mbi_amg_csr a = bed_wind(context, 48, 10);
   double *r = (double *)malloc((size_t)a.rows * 3 * sizeof *r), *z[2], error = 0, size = 0;

@@ -335,7 +335,6 @@ static void test_allocations(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       AMG_CASES,
-      cmocka_unit_test(test_rounded),
       cmocka_unit_test(test_threads),
       cmocka_unit_test(test_forms),
       cmocka_unit_test(test_refusals),
