@@ -27051,11 +27051,14 @@ static int mbi_choose_small_slices(const merbit_plan *plan) {
 
 #define MBI_CHOOSE_SHARED 32
 
+#define MBI_CHOOSE_SHARED_SECTORS 0.12
+
 static int mbi_choose_small_shares(const merbit_plan *plan, int rows) {
 	const double scan = mbi_scan_cost(plan);
 	const double other = rows && !mbi_together_abreast(plan) ? mbi_rows_cost(plan) : scan;
 	return mbi_plan_plain(plan) && mbi_sliced_trusted(plan) && mbi_sliced_shares(plan) &&
 			plan->device.nnz >= MBI_CHOOSE_SHARED * plan->nonempty.count &&
+			plan->nonempty.sectors >= MBI_CHOOSE_SHARED_SECTORS &&
 			plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
 			mbi_sliced_cost(plan) < 0.95 * (other < scan ? other : scan);
 }

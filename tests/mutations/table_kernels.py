@@ -144,6 +144,7 @@ MUTATIONS = [
     ("mbi_sliced_in_l2", "+ idle", "", "few slices seem to occupy all multiprocessors", CHOOSE),
     ("mbi_sliced_gathers", "held < t->gathers || mbi_sliced_together(plan) ? held : t->gathers", "held",
      "shared slices seem to gather more than the sample says", CHOOSE),
+    ("mbi_choose_small_shares", "plan->nonempty.sectors >= MBI_CHOOSE_SHARED_SECTORS &&", "", "warps share slices that read little of x", "spmv_choose_small"),
     ("mbi_choose_small_shares", "(other < scan ? other : scan)", "other", "shared slices seem faster than SCAN", "spmv_choose_small"),
     ("mbi_choose_small_shares", "rows && !mbi_together_abreast(plan)", "rows",
      "ROWS seems faster than slices that read whole lines", "spmv_choose_small"),

@@ -133,6 +133,13 @@ static int mbi_choose_small_slices(const merbit_plan *plan) {
  * fewer in one step. (2M floats of a 27-point stencil on an H200: ROWS 4.0 us, SLICED 5.5.) */
 #define MBI_CHOOSE_SHARED 32
 
+/* The least sectors of x per nonzero with which warps share the slices of a small matrix. Where
+ * fewer are read, ROWS waits less for x than both forecasts say. (SLICED and ROWS on an H200,
+ * us, floats, by these sectors: 3M in blocks of 6 x 6, 0.04, 7.1 and 5.6; 2.6M of a hierarchy,
+ * 0.07, 6.2 and 5.0; 3M of a dense assignment, 0.19, 11.6 and 14.2; 1.5M at random among 25,000
+ * columns, 0.35, 6.7 and 9.4.) */
+#define MBI_CHOOSE_SHARED_SECTORS 0.12
+
 /* Returns whether slices that several warps share pay for a small matrix, by the forecasts.
  * (Floats on an H100, us: 18,974 rows of 158, SLICED 8.1, ROWS 12.5; 2,000 rows of alternately
  * 1 and 1,000, 6.0 and 8.9.) If neighbouring rows read whole lines of x together, the forecast
@@ -143,6 +150,7 @@ static int mbi_choose_small_shares(const merbit_plan *plan, int rows) {
   const double other = rows && !mbi_together_abreast(plan) ? mbi_rows_cost(plan) : scan;
   return mbi_plan_plain(plan) && mbi_sliced_trusted(plan) && mbi_sliced_shares(plan) &&
          plan->device.nnz >= MBI_CHOOSE_SHARED * plan->nonempty.count &&
+         plan->nonempty.sectors >= MBI_CHOOSE_SHARED_SECTORS &&
          plan->desc.expected_calls >= mbi_choose_form_calls(plan) &&
          mbi_sliced_cost(plan) < 0.95 * (other < scan ? other : scan);
 }
