@@ -34388,17 +34388,20 @@ static const mbi_precondition_method mbi_fsai_method = {
 #define MBI_AMG_LEVELS 24
 #define MBI_AMG_COARSEST 256
 
-#define MBI_REDUCTION_THETA 0.25
+#define MBI_REDUCTION_THETA 0.5
 #define MBI_REDUCTION_THETA_FIRST 0.1
 #define MBI_REDUCTION_THETA_SECOND 0.25
 #define MBI_REDUCTION_EQUAL (1 - 1e-6)
 #define MBI_REDUCTION_NOISE 1e-10
+#define MBI_REDUCTION_ATTACH \
+	0.25
 #define MBI_REDUCTION_NEAR 12
 #define MBI_REDUCTION_PIVOT 1e-300
 #define MBI_REDUCTION_SINGULAR 1e-12
 #define MBI_REDUCTION_COARSENING 1.1
 #define MBI_REDUCTION_GROWTH 1.5
-#define MBI_REDUCTION_EVERY 3
+#define MBI_REDUCTION_EVERY 2
+#define MBI_REDUCTION_SWEEPS 3
 
 typedef struct mbi_amg_csr {
 	int64_t rows, cols, nnz;
@@ -35918,21 +35921,27 @@ static void mbi_splitting_choose(void *argument, int task) {
 	}
 }
 
+static int mbi_splitting_touches(const mbi_splitting *s, const mbi_amg_csr *graph, int32_t row) {
+	int64_t k;
+	for (k = graph->row_ptr[row]; k < graph->row_ptr[row + 1]; k++) {
+		if (s->chosen[graph->col_ind[k]]) { return 1; }
+	}
+	return 0;
+}
+
 static void mbi_splitting_settle(void *argument, int task) {
 	mbi_splitting *s = (mbi_splitting *)argument;
 	int32_t *list = s->open + mbi_amg_share(&s->strong, s->tasks, task);
-	const int32_t *row_ptr = s->strong.row_ptr, *col_ind = s->strong.col_ind;
 	int32_t i, left = 0;
 	for (i = 0; i < s->open_count[task]; i++) {
 		const int32_t row = list[i];
-		int64_t k = row_ptr[row];
 		if (s->chosen[row]) {
 			s->weight[row] = MBI_SPLITTING_C;
 			s->points[task + 1]++;
-			continue;
-		}
-		while (k < row_ptr[row + 1] && !s->chosen[col_ind[k]]) { k++; }
-		if (k < row_ptr[row + 1]) { s->weight[row] = MBI_SPLITTING_F; } else { list[left++] = row; }
+		} else if (mbi_splitting_touches(s, &s->strong, row) ||
+				mbi_splitting_touches(s, &s->influences, row)) {
+			s->weight[row] = MBI_SPLITTING_F;
+		} else { list[left++] = row; }
 	}
 	s->open_count[task] = left;
 }
@@ -36004,6 +36013,7 @@ static merbit_status mbi_amg_split(merbit_context *context, mbi_amg_level *level
 typedef struct mbi_reduction {
 	mbi_amg_build build;
 	mbi_amg_level *level;
+	int32_t *found;
 	int tasks;
 } mbi_reduction;
 
@@ -36011,13 +36021,12 @@ static void mbi_reduction_attach(void *argument, int task) {
 	const mbi_reduction *s = (const mbi_reduction *)argument;
 	const mbi_amg_csr *a = &s->level->a;
 	const int32_t *number = s->level->aggregate;
-	int32_t *found = s->level->attached;
 	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
 	int64_t row = mbi_amg_share(a, s->tasks, task), k;
 	for (; row < last; row++) {
 		const int32_t end = a->row_ptr[row + 1];
 		double most = 0, all = 0;
-		found[row] = number[row];
+		int32_t best = number[row];
 		for (k = a->row_ptr[row]; number[row] < 0 && k < end; k++) {
 			const double size = fabs(a->values[k]);
 			all = size > all ? size : all;
@@ -36025,10 +36034,45 @@ static void mbi_reduction_attach(void *argument, int task) {
 		}
 		for (k = a->row_ptr[row]; most > MBI_REDUCTION_NOISE * all && k < end; k++) {
 			if (number[a->col_ind[k]] >= 0 && fabs(a->values[k]) >= MBI_REDUCTION_EQUAL * most) {
-				found[row] = number[a->col_ind[k]];
+				best = number[a->col_ind[k]];
 				break;
 			}
 		}
+		if (number[row] < 0 &&
+				most < MBI_REDUCTION_EQUAL * MBI_REDUCTION_ATTACH * s->level->most[row]) {
+			best = -2 - best;
+		}
+		s->found[row] = best;
+	}
+}
+
+static int32_t mbi_reduction_found(int32_t found) { return found < 0 ? -2 - found : found; }
+
+static void mbi_reduction_follow(void *argument, int task) {
+	const mbi_reduction *s = (const mbi_reduction *)argument;
+	const mbi_amg_csr *a = &s->level->a;
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int64_t row = mbi_amg_share(a, s->tasks, task), k;
+	for (; row < last; row++) {
+		const int32_t own = s->found[row], end = a->row_ptr[row + 1];
+		double most = 0, all = 0;
+		int32_t best = own < 0 ? -1 : own;
+		for (k = a->row_ptr[row]; own < 0 && k < end; k++) {
+			const double size = fabs(a->values[k]);
+			const int32_t column = a->col_ind[k];
+			all = size > all ? size : all;
+			if (size > most && column != row && mbi_reduction_found(s->found[column]) >= 0) {
+				most = size;
+			}
+		}
+		for (k = a->row_ptr[row]; most > MBI_REDUCTION_NOISE * all && k < end; k++) {
+			const int32_t column = a->col_ind[k], found = mbi_reduction_found(s->found[column]);
+			if (found >= 0 && column != row && fabs(a->values[k]) >= MBI_REDUCTION_EQUAL * most) {
+				best = found;
+				break;
+			}
+		}
+		s->level->attached[row] = best;
 	}
 }
 
@@ -36062,7 +36106,11 @@ static merbit_status mbi_amg_attach(merbit_context *context, mbi_amg_level *leve
 		if (level->aggregate[row] >= 0) { level->points[level->aggregate[row]] = (int32_t)row; }
 	}
 	s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+	MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *s.found, "the prolongation",
+			(void **)&s.found));
 	mbi_parallel(context, s.tasks, mbi_reduction_attach, &s);
+	mbi_parallel(context, s.tasks, mbi_reduction_follow, &s);
+	mbi_release(context, s.found);
 	s.build.to = &level->p;
 	s.build.what = "the prolongation";
 	s.build.rows = mbi_reduction_point;
@@ -38593,8 +38641,7 @@ static merbit_status mbi_cycle_next(const mbi_amg *amg, int l, void *stream) {
 static merbit_status mbi_cycle_reduced(const mbi_amg *amg, int l, int visit, const void *b,
 		void *y, void *stream) {
 	const mbi_amg_grid *g = &amg->grids[l];
-	void *from = visit > 0 ? y : g->x, *first = visit > 0 ? g->x : y;
-	void *second = visit > 0 ? g->z : g->x;
+	int k;
 	if (visit > 0) {
 		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
 		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_C, MBI_CYCLE_RESIDUAL, g->x, y, g->z, stream));
@@ -38602,10 +38649,12 @@ static merbit_status mbi_cycle_reduced(const mbi_amg *amg, int l, int visit, con
 	MBI_TRY(mbi_cycle_multiply(amg, l, MBI_GRID_R, visit > 0 ? g->z : b, g[1].b, stream));
 	MBI_TRY(mbi_cycle_next(amg, l, stream));
 	MBI_TRY(visit > 0 ? mbi_cycle_correct(amg, l, y, stream)
-			: mbi_cycle_multiply(amg, l, MBI_GRID_P, g[1].y, from, stream));
-	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP, b, from, first, stream));
-	MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP, b, first, second, stream));
-	return mbi_cycle_sweep(amg, l, MBI_GRID_C, MBI_CYCLE_SWEEP, b, second, y, stream);
+			: mbi_cycle_multiply(amg, l, MBI_GRID_P, g[1].y, y, stream));
+	for (k = 0; k < MBI_REDUCTION_SWEEPS; k++) {
+		MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP, b, k % 2 != 0 ? g->x : y,
+				k % 2 != 0 ? y : g->x, stream));
+	}
+	return mbi_cycle_sweep(amg, l, MBI_GRID_C, MBI_CYCLE_SWEEP, b, g->x, y, stream);
 }
 
 static merbit_status mbi_cycle_run(const mbi_amg *amg, int l, int visit, const void *b,

@@ -48,20 +48,24 @@
 
 /* Thresholds of reduction: of strong entries in the splitting, and of those that lead to the F
  * points of a row of R, from its C point and from those F points. */
-#define MBI_REDUCTION_THETA 0.25
+#define MBI_REDUCTION_THETA 0.5
 #define MBI_REDUCTION_THETA_FIRST 0.1
 #define MBI_REDUCTION_THETA_SECOND 0.25
 /* Where magnitudes are compared, those of at least this fraction of the largest count as equal
  * to it, and the first one is taken: rounding, which differs between compilers and GPUs,
  * decides nothing. Thresholds are multiplied by it. */
 #define MBI_REDUCTION_EQUAL (1 - 1e-6)
-#define MBI_REDUCTION_NOISE 1e-10  /* entries up to this fraction of the row's largest are 0 */
-#define MBI_REDUCTION_NEAR 12      /* the most F points in a row of R */
-#define MBI_REDUCTION_PIVOT 1e-300 /* a smaller pivot is that of a singular matrix, */
+#define MBI_REDUCTION_NOISE 1e-10 /* entries up to this fraction of the row's largest are 0 */
+#define MBI_REDUCTION_ATTACH                                                                   \
+  0.25 /* an F point with a smaller entry at C points, relative to its largest, has the column \
+        * of a neighbour in P */
+#define MBI_REDUCTION_NEAR 12        /* the most F points in a row of R */
+#define MBI_REDUCTION_PIVOT 1e-300   /* a smaller pivot is that of a singular matrix, */
 #define MBI_REDUCTION_SINGULAR 1e-12 /* or one up to this fraction of its column's largest */
 #define MBI_REDUCTION_COARSENING 1.1 /* a level must shrink by this factor, or is the last */
 #define MBI_REDUCTION_GROWTH 1.5 /* the most entries of a level per entry of the finer one */
-#define MBI_REDUCTION_EVERY 3    /* levels 3, 6, 9, ... visit their next level twice */
+#define MBI_REDUCTION_EVERY 2    /* levels 2, 4, 6, ... visit their next level twice */
+#define MBI_REDUCTION_SWEEPS 3   /* over F points; odd */
 
 /* A CSR in host memory: base 0, 32-bit offsets and columns. */
 typedef struct mbi_amg_csr {
@@ -156,7 +160,7 @@ typedef struct mbi_amg_grid {
   float *single[MBI_GRID_MATRICES];      /* f32: values of views in host memory, or NULL */
   void *inverse, *b, *x, *y; /* vectors of length `rows`: D^-1, right-hand side, and two
                               * iterates. Level 0 gets b and y from the caller */
-  /* With levels by reduction: `inverse` is 0 at C points, and this at F points; a third iterate
+  /* With levels by reduction: `inverse` is 0 at C points, and this at F points; the residual
    * of levels that are visited twice. Else NULL */
   void *inverse_c, *z;
 } mbi_amg_grid;

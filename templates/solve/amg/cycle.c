@@ -11,10 +11,10 @@
  * of the polynomial (Saad, "Iterative Methods for Sparse Linear Systems", section 12.3; Adams,
  * Brezina, Hu, Tuminaro, J. Comput. Phys. 188, 2003). The sweeps before and after the
  * coarse-grid correction have the same weights, so that M is symmetric. With levels by
- * reduction, the sweeps are those of Jacobi's method over F points, over F points and over C
- * points, all after the correction (Manteuffel, Ruge, Southworth, SIAM J. Sci. Comput. 40,
- * 2018, section 5); a sweep copies the elements of x in rows that its matrix leaves empty,
- * because D^-1 is 0 there. */
+ * reduction, the sweeps are those of Jacobi's method, MBI_REDUCTION_SWEEPS over F points and
+ * one over C points, all after the correction (Manteuffel, Ruge, Southworth, SIAM J. Sci.
+ * Comput. 40, 2018, section 5); a sweep copies the elements of x in rows that its matrix leaves
+ * empty, because D^-1 is 0 there. */
 
 /* The epilogue of a product with A. Its vectors are x, D^-1 and b; its scalars are 1, w, 1 for
  * a sweep, 0, 0, 1 for the residual, and 0, w, 0 for the first sweep, which starts from x = 0
@@ -339,8 +339,7 @@ static merbit_status mbi_cycle_next(const mbi_amg *amg, int l, void *stream) {
 static merbit_status mbi_cycle_reduced(const mbi_amg *amg, int l, int visit, const void *b,
                                        void *y, void *stream) {
   const mbi_amg_grid *g = &amg->grids[l];
-  void *from = visit > 0 ? y : g->x, *first = visit > 0 ? g->x : y;
-  void *second = visit > 0 ? g->z : g->x; /* the iterates: from, first, second, y */
+  int k;
   if (visit > 0) {
     MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_RESIDUAL, b, y, g->x, stream));
     MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_C, MBI_CYCLE_RESIDUAL, g->x, y, g->z, stream));
@@ -348,10 +347,12 @@ static merbit_status mbi_cycle_reduced(const mbi_amg *amg, int l, int visit, con
   MBI_TRY(mbi_cycle_multiply(amg, l, MBI_GRID_R, visit > 0 ? g->z : b, g[1].b, stream));
   MBI_TRY(mbi_cycle_next(amg, l, stream));
   MBI_TRY(visit > 0 ? mbi_cycle_correct(amg, l, y, stream)
-                    : mbi_cycle_multiply(amg, l, MBI_GRID_P, g[1].y, from, stream));
-  MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP, b, from, first, stream));
-  MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP, b, first, second, stream));
-  return mbi_cycle_sweep(amg, l, MBI_GRID_C, MBI_CYCLE_SWEEP, b, second, y, stream);
+                    : mbi_cycle_multiply(amg, l, MBI_GRID_P, g[1].y, y, stream));
+  for (k = 0; k < MBI_REDUCTION_SWEEPS; k++) {
+    MBI_TRY(mbi_cycle_sweep(amg, l, MBI_GRID_A, MBI_CYCLE_SWEEP, b, k % 2 != 0 ? g->x : y,
+                            k % 2 != 0 ? y : g->x, stream));
+  }
+  return mbi_cycle_sweep(amg, l, MBI_GRID_C, MBI_CYCLE_SWEEP, b, g->x, y, stream);
 }
 
 /* Computes y = M^-1 b on the levels from l on; a repeated visit (`visit` > 0) improves y. On

@@ -15,24 +15,25 @@
 typedef struct mbi_reduction {
   mbi_amg_build build;
   mbi_amg_level *level;
+  int32_t *found; /* per row: mbi_reduction_attach */
   int tasks;
 } mbi_reduction;
 
 /* ---- Prolongation ------------------------------------------------------------------------ */
 
-/* Finds the column of each row's entry in P: a C point's own, an F point's that of the first C
- * point with the largest |a_ij| up to rounding, or -1. */
+/* Finds the first C point with the largest |a_ij|, up to rounding, for each F point, and sets
+ * s->found: C points have their own number; F points that of the C point, or -2 less that
+ * number (-1 if there is no C point) if the entry is small. */
 static void mbi_reduction_attach(void *argument, int task) {
   const mbi_reduction *s = (const mbi_reduction *)argument;
   const mbi_amg_csr *a = &s->level->a;
   const int32_t *number = s->level->aggregate;
-  int32_t *found = s->level->attached;
   const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
   int64_t row = mbi_amg_share(a, s->tasks, task), k;
   for (; row < last; row++) {
     const int32_t end = a->row_ptr[row + 1];
     double most = 0, all = 0;
-    found[row] = number[row];
+    int32_t best = number[row];
     for (k = a->row_ptr[row]; number[row] < 0 && k < end; k++) {
       const double size = fabs(a->values[k]);
       all = size > all ? size : all;
@@ -40,10 +41,51 @@ static void mbi_reduction_attach(void *argument, int task) {
     }
     for (k = a->row_ptr[row]; most > MBI_REDUCTION_NOISE * all && k < end; k++) {
       if (number[a->col_ind[k]] >= 0 && fabs(a->values[k]) >= MBI_REDUCTION_EQUAL * most) {
-        found[row] = number[a->col_ind[k]];
+        best = number[a->col_ind[k]];
         break;
       }
     }
+    if (number[row] < 0 &&
+        most < MBI_REDUCTION_EQUAL * MBI_REDUCTION_ATTACH * s->level->most[row]) {
+      best = -2 - best;
+    }
+    s->found[row] = best;
+  }
+}
+
+/* Returns the C point, or -1, that an element of `found` names. */
+static int32_t mbi_reduction_found(int32_t found) {
+  return found < 0 ? -2 - found : found;
+}
+
+/* Sets level->attached from s->found. Where that is negative, it is the column of the first
+ * neighbour with the largest |a_ij|, up to rounding, among those that have found a C point, or
+ * -1. */
+static void mbi_reduction_follow(void *argument, int task) {
+  const mbi_reduction *s = (const mbi_reduction *)argument;
+  const mbi_amg_csr *a = &s->level->a;
+  const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+  int64_t row = mbi_amg_share(a, s->tasks, task), k;
+  for (; row < last; row++) {
+    const int32_t own = s->found[row], end = a->row_ptr[row + 1];
+    double most = 0, all = 0;
+    int32_t best = own < 0 ? -1 : own;
+    for (k = a->row_ptr[row]; own < 0 && k < end; k++) {
+      const double size = fabs(a->values[k]);
+      const int32_t column = a->col_ind[k];
+      all = size > all ? size : all;
+      if (size > most && column != row && mbi_reduction_found(s->found[column]) >= 0) {
+        most = size;
+      }
+    }
+    for (k = a->row_ptr[row]; most > MBI_REDUCTION_NOISE * all && k < end; k++) {
+      const int32_t column = a->col_ind[k], found = mbi_reduction_found(s->found[column]);
+      if (found >= 0 && column != row && fabs(a->values[k]) >= MBI_REDUCTION_EQUAL * most) {
+        best = found;
+        break;
+      }
+    }
+    s->level->attached[row] = best;
   }
 }
 
@@ -82,7 +124,11 @@ MBI_INTERNAL merbit_status mbi_amg_attach(merbit_context *context, mbi_amg_level
     }
   }
   s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
+  MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *s.found, "the prolongation",
+                             (void **)&s.found));
   mbi_parallel(context, s.tasks, mbi_reduction_attach, &s);
+  mbi_parallel(context, s.tasks, mbi_reduction_follow, &s);
+  mbi_release(context, s.found);
   s.build.to = &level->p;
   s.build.what = "the prolongation";
   s.build.rows = mbi_reduction_point;

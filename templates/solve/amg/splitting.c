@@ -2,11 +2,12 @@
 #include "matrix/matrix.h"
 #include "solve/amg/amg.h"
 
-/* The splitting of rows into C points, which are the rows of the next level, and F points: PMIS
- * of De Sterck, Yang, Heys, "Reducing complexity in parallel algebraic multigrid
- * preconditioners", SIAM J. Matrix Anal. Appl. 27, 2006. Row i depends on j if -sign(a_ii) a_ij
- * is positive and at least MBI_REDUCTION_THETA times the largest such number of its row, up to
- * rounding. */
+/* The splitting of rows into C points, which are the rows of the next level, and F points, in
+ * rounds as in PMIS of De Sterck, Yang, Heys, "Reducing complexity in parallel algebraic
+ * multigrid preconditioners", SIAM J. Matrix Anal. Appl. 27, 2006. Row i depends on j if
+ * -sign(a_ii) a_ij is positive and at least MBI_REDUCTION_THETA times the largest such number
+ * of its row, up to rounding. Unlike in PMIS, rows on which a C point depends become F points
+ * as well: no C point depends on another. */
 
 typedef struct mbi_splitting {
   mbi_amg_build build; /* of `strong` */
@@ -115,25 +116,31 @@ static void mbi_splitting_choose(void *argument, int task) {
   }
 }
 
-/* Makes the listed rows that depend on a C point F points, and removes decided rows from the
- * list. Reads `chosen` and writes `weight`. */
+/* Returns whether a row has a C point among its neighbours in `graph`. */
+static int mbi_splitting_touches(const mbi_splitting *s, const mbi_amg_csr *graph,
+                                 int32_t row) {
+  int64_t k;
+  for (k = graph->row_ptr[row]; k < graph->row_ptr[row + 1]; k++) {
+    if (s->chosen[graph->col_ind[k]]) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+/* Makes the listed rows that depend on a C point, or on which one depends, F points, and
+ * removes decided rows from the list. Reads `chosen` and writes `weight`. */
 static void mbi_splitting_settle(void *argument, int task) {
   mbi_splitting *s = (mbi_splitting *)argument;
   int32_t *list = s->open + mbi_amg_share(&s->strong, s->tasks, task);
-  const int32_t *row_ptr = s->strong.row_ptr, *col_ind = s->strong.col_ind;
   int32_t i, left = 0;
   for (i = 0; i < s->open_count[task]; i++) {
     const int32_t row = list[i];
-    int64_t k = row_ptr[row];
     if (s->chosen[row]) {
       s->weight[row] = MBI_SPLITTING_C;
       s->points[task + 1]++;
-      continue;
-    }
-    while (k < row_ptr[row + 1] && !s->chosen[col_ind[k]]) {
-      k++;
-    }
-    if (k < row_ptr[row + 1]) {
+    } else if (mbi_splitting_touches(s, &s->strong, row) ||
+               mbi_splitting_touches(s, &s->influences, row)) {
       s->weight[row] = MBI_SPLITTING_F;
     } else {
       list[left++] = row;

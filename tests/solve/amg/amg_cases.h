@@ -370,7 +370,7 @@ static void test_kept_choice(void **state) {
       char text[512];
       (void)merbit_preconditioner_describe(p, text, sizeof text);
       assert_non_null(
-          strstr(text, i > 0 ? "AMG by smoothed" : "AMG by reduction (3 levels: 576"));
+          strstr(text, i > 0 ? "AMG by smoothed" : "AMG by reduction (2 levels: 576"));
       assert_int_equal(merbit_preconditioner_update_values(p, (i == 0 ? calm : wind).values,
                                                            MERBIT_MEMORY_HOST),
                        MERBIT_OK);

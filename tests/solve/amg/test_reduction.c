@@ -74,7 +74,7 @@ static int depends(const mbi_amg_csr *a, int64_t i, int64_t j) {
     most = a->col_ind[k] != i ? fmax(most, sign * a->values[k]) : most;
   }
   return i != j && sign * bed_at(a, i, j) > 0 &&
-         sign * bed_at(a, i, j) >= 0.25 * most * MBI_REDUCTION_EQUAL;
+         sign * bed_at(a, i, j) >= 0.5 * most * MBI_REDUCTION_EQUAL;
 }
 
 /* Returns whether row i has a larger weight than j. */
@@ -82,8 +82,8 @@ static int heavier(const double *weight, int64_t i, int64_t j) {
   return weight[i] > weight[j] || (weight[i] == weight[j] && i > j);
 }
 
-/* The splitting is that of the rounds of PMIS. Every F point depends on a C point, or no row
- * depends on it. */
+/* The splitting is that of the rounds of PMIS, but rows on which a C point depends become F
+ * points as well. */
 static void check_splitting(const mbi_amg_level *level) {
   enum { OPEN, F, C };
   const mbi_amg_csr *a = &level->a;
@@ -122,7 +122,7 @@ static void check_splitting(const mbi_amg_level *level) {
     }
     for (i = 0; i < n; i++) {
       for (j = 0; state[i] == OPEN && j < n; j++) {
-        state[i] = on[i * n + j] && state[j] == C ? F : OPEN;
+        state[i] = (on[i * n + j] || on[j * n + i]) && state[j] == C ? F : OPEN;
       }
       left += state[i] == OPEN;
     }
@@ -137,25 +137,54 @@ static void check_splitting(const mbi_amg_level *level) {
   free(chosen);
 }
 
-/* P has a unit vector at a C point, and at an F point the C point of its largest entry. */
-static void check_prolongation(const mbi_amg_level *level) {
+/* Returns the C point of the first largest entry of row i at C points, or -1; sets *most to its
+ * magnitude. */
+static int32_t nearest(const mbi_amg_level *level, int64_t i, double *most) {
+  const mbi_amg_csr *a = &level->a;
+  int32_t best = -1;
+  int64_t k;
+  *most = 0;
+  for (k = a->row_ptr[i]; k < a->row_ptr[i + 1]; k++) {
+    if (level->aggregate[a->col_ind[k]] >= 0 &&
+        fabs(a->values[k]) * MBI_REDUCTION_EQUAL > *most) {
+      *most = fabs(a->values[k]);
+      best = level->aggregate[a->col_ind[k]];
+    }
+  }
+  return best;
+}
+
+/* P has a unit vector at a C point; at an F point the C point of its largest entry, or, if that
+ * is small, that of the neighbour of the largest entry that has one. Returns the number of the
+ * latter. */
+static int check_prolongation(const mbi_amg_level *level) {
   const mbi_amg_csr *a = &level->a, *p = &level->p;
   int64_t i, k;
+  int followed = 0;
   for (i = 0; i < a->rows; i++) {
     const int32_t length = p->row_ptr[i + 1] - p->row_ptr[i];
-    int32_t best = level->aggregate[i];
-    double most = 0;
-    for (k = a->row_ptr[i]; k < a->row_ptr[i + 1] && level->aggregate[i] < 0; k++) {
-      if (level->aggregate[a->col_ind[k]] >= 0 &&
-          fabs(a->values[k]) * MBI_REDUCTION_EQUAL > most) {
-        most = fabs(a->values[k]);
-        best = level->aggregate[a->col_ind[k]];
+    double most;
+    int32_t best = nearest(level, i, &most);
+    if (level->aggregate[i] >= 0) {
+      best = level->aggregate[i];
+    } else if (most < 0.25 * MBI_REDUCTION_EQUAL * level->most[i]) {
+      for (most = 0, k = a->row_ptr[i]; k < a->row_ptr[i + 1]; k++) {
+        const int32_t j = a->col_ind[k];
+        double ignored;
+        const int32_t own = level->aggregate[j];
+        const int32_t found = own >= 0 ? own : nearest(level, j, &ignored);
+        if (j != i && found >= 0 && fabs(a->values[k]) * MBI_REDUCTION_EQUAL > most) {
+          most = fabs(a->values[k]);
+          best = found;
+        }
       }
+      followed += best >= 0;
     }
     assert_int_equal(length, best >= 0);
     assert_true(length == 0 ||
                 (p->col_ind[p->row_ptr[i]] == best && p->values[p->row_ptr[i]] == 1));
   }
+  return followed;
 }
 
 /* Collects the F points of C point i as the recipe names them. Returns their number. */
@@ -273,20 +302,21 @@ static void check_relaxation(const mbi_amg_level *level) {
 }
 
 static void test_level(void **state) {
-  int which;
+  int which, followed = 0;
   (void)state;
   for (which = 0; which < MATRICES; which++) {
     mbi_amg_level level;
     mbi_amg_csr coarse;
     make_level(context, make_matrix(which), &level, &coarse);
     check_splitting(&level);
-    check_prolongation(&level);
+    followed += check_prolongation(&level);
     check_restriction(&level);
     check_product(&level, &coarse);
     check_relaxation(&level);
     mbi_amg_csr_release(context, &coarse);
     mbi_amg_level_release(context, &level);
   }
+  assert_true(followed > 0);
 }
 
 /* A level has the same bits for any number of threads. */
