@@ -3323,6 +3323,13 @@ static size_t mbi_memory_bytes(const void *memory) {
 	return all;
 }
 
+static void mbi_copy_short(void *to, const void *from, size_t bytes, size_t room) {
+	size_t i;
+	if (bytes <= 512 && bytes + 63 <= room) {
+		for (i = 0; i < bytes; i += 64) { memcpy((char *)to + i, (const char *)from + i, 64); }
+	} else if (bytes > 0) { memcpy(to, from, bytes); }
+}
+
 MBI_NOINLINE static merbit_status mbi_allocate_array(merbit_context *context,
 		int64_t count, size_t size, const char *what, void **array) {
 	*array = NULL;
@@ -18767,16 +18774,19 @@ static void mbi_sorted_move(const mbi_sorted_build *build, int task, const void 
 		const int64_t rows = mbi_sorted_window_end(share, w->row) - w->row;
 		const char *source = from + (size_t)w->entry * size;
 		char *at = to + (size_t)w->entry * size;
+		const size_t all = (size_t)(mbi_row_start(csr, w->row + rows) - w->entry) * size;
+		const char *end = at + all;
 		if (build->room != NULL) {
-			source = (const char *)memcpy(build->room + (size_t)task * build->share, source,
-					(size_t)(mbi_row_start(csr, w->row + rows) - w->entry) * size);
+			source = (const char *)memcpy(build->room + (size_t)task * build->share, source, all);
 		}
 		for (i = next = 0; i < rows; i = next) {
 			const int64_t start = mbi_row_start(csr, w->row + id[i]);
-			size_t bytes;
+			const size_t skipped = (size_t)(start - w->entry) * size;
+			size_t bytes, left = all - skipped;
 			do { next++; } while (next < rows && id[next] == id[next - 1] + 1);
 			bytes = (size_t)(mbi_row_start(csr, w->row + id[next - 1] + 1) - start) * size;
-			memcpy(at, source + (size_t)(start - w->entry) * size, bytes);
+			left = left < (size_t)(end - at) ? left : (size_t)(end - at);
+			mbi_copy_short(at, source + skipped, bytes, left);
 			at += bytes;
 		}
 	}
@@ -34372,7 +34382,7 @@ static const mbi_precondition_method mbi_fsai_method = {
 #define MBI_AMG_FILTER 0.02
 #define MBI_AMG_OMEGA (4.0 / 3)
 #define MBI_AMG_NEIGHBOURS 64
-#define MBI_AMG_SHORT 24
+#define MBI_AMG_SHORT 64
 #define MBI_AMG_HOPS 64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_ONE_SIDED (1.0 / 3)
@@ -34663,20 +34673,45 @@ static void mbi_amg_sort(int32_t *columns, int64_t length) {
 	}
 }
 
+#ifdef __GNUC__
+typedef int32_t mbi_amg_four __attribute__((vector_size(16)));
+#endif
+
+static int32_t mbi_amg_rank(const int32_t *columns, int64_t length, int32_t column) {
+	int64_t i;
+#ifdef __GNUC__
+	const mbi_amg_four own = {column, column, column, column};
+	mbi_amg_four less = {0, 0, 0, 0};
+	for (i = 0; i < length; i += 4) {
+		mbi_amg_four lanes;
+		memcpy(&lanes, columns + i, sizeof lanes);
+		less -= lanes < own;
+	}
+	return less[0] + less[1] + less[2] + less[3];
+#else
+	int32_t less = 0;
+	for (i = 0; i < length; i++) { less += columns[i] < column; }
+	return less;
+#endif
+}
+
 static void mbi_amg_sort_row(int32_t *col_ind, double *values, int64_t length,
 		const int32_t *marks, int32_t start) {
-	int64_t i, j;
-	for (i = 1; length <= MBI_AMG_SHORT && i < length; i++) {
-		const int32_t column = col_ind[i];
-		const double value = values[i];
-		for (j = i; j > 0 && col_ind[j - 1] > column; j--) {
-			col_ind[j] = col_ind[j - 1];
-			values[j] = values[j - 1];
+	int32_t columns[MBI_AMG_SHORT + 3];
+	double old[MBI_AMG_SHORT];
+	int64_t i;
+	if (length <= MBI_AMG_SHORT) {
+		for (i = 0; i < length; i++) {
+			columns[i] = col_ind[i];
+			old[i] = values[i];
 		}
-		col_ind[j] = column;
-		values[j] = value;
-	}
-	if (length > MBI_AMG_SHORT) {
+		columns[i] = columns[i + 1] = columns[i + 2] = INT32_MAX;
+		for (i = 0; i < length; i++) {
+			const int32_t to = mbi_amg_rank(columns, length, columns[i]);
+			col_ind[to] = columns[i];
+			values[to] = old[i];
+		}
+	} else {
 		mbi_amg_sort(col_ind, length);
 		for (i = 0; i < length; i++) { values[length + i] = values[marks[col_ind[i]] - start]; }
 		memcpy(values, values + length, (size_t)length * sizeof *values);
@@ -35854,31 +35889,31 @@ static void mbi_splitting_strong(mbi_amg_build *build, int task, int32_t *marks)
 	int64_t row = mbi_amg_share(a, build->tasks, task), k;
 	(void)marks;
 	for (; row < last; row++) {
-		const int64_t begin = a->row_ptr[row], end = a->row_ptr[row + 1], start = part->used;
+		const int64_t begin = a->row_ptr[row], end = a->row_ptr[row + 1];
 		double least = 0, greatest = 0, diagonal = 0, sign, most, noise;
+		int32_t *col_ind, count = 0;
 		if (!mbi_amg_reserve(build, task, end - begin)) { return; }
+		col_ind = part->col_ind + part->used;
 		for (k = begin; k < end; k++) {
-			const double value = a->values[k];
-			if (a->col_ind[k] == row) {
-				diagonal = value;
-			} else {
-				least = value < least ? value : least;
-				greatest = value > greatest ? value : greatest;
-			}
+			const int own = a->col_ind[k] == row;
+			const double value = own ? 0 : a->values[k];
+			diagonal = own ? a->values[k] : diagonal;
+			least = value < least ? value : least;
+			greatest = value > greatest ? value : greatest;
 		}
 		most = greatest > -least ? greatest : -least;
 		noise = MBI_REDUCTION_NOISE * fabs(diagonal);
-		level->most[row] = most > noise ? most : fabs(diagonal);
+		level->most[row] = fmax(most > noise ? most : fabs(diagonal), DBL_MIN);
 		noise = noise > MBI_REDUCTION_NOISE * most ? noise : MBI_REDUCTION_NOISE * most;
 		sign = diagonal < 0 ? 1 : -1;
 		least = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA * (diagonal < 0 ? greatest : -least);
 		for (k = begin; k < end; k++) {
 			const double value = sign * a->values[k];
-			if (value > noise && value >= least && a->col_ind[k] != row) {
-				part->col_ind[part->used++] = a->col_ind[k];
-			}
+			col_ind[count] = a->col_ind[k];
+			count += (value > noise) & (value >= least) & (a->col_ind[k] != row);
 		}
-		build->to->row_ptr[row + 1] = (int32_t)(part->used - start);
+		part->used += count;
+		build->to->row_ptr[row + 1] = count;
 	}
 }
 
@@ -35949,7 +35984,10 @@ static void mbi_splitting_settle(void *argument, int task) {
 static void mbi_splitting_number(void *argument, int task) {
 	MBI_SPLITTING_ROWS(s, row, last);
 	int32_t next = s->points[task];
-	for (; row < last; row++) { s->level->aggregate[row] = s->chosen[row] ? next++ : -1; }
+	for (; row < last; row++) {
+		s->level->aggregate[row] = s->chosen[row] ? next++ : -1;
+		s->level->most[row] *= s->chosen[row] ? -1 : 1;
+	}
 }
 
 static int32_t mbi_splitting_run(merbit_context *context, mbi_splitting *s) {
@@ -36027,10 +36065,15 @@ static void mbi_reduction_attach(void *argument, int task) {
 		const int32_t end = a->row_ptr[row + 1];
 		double most = 0, all = 0;
 		int32_t best = number[row];
-		for (k = a->row_ptr[row]; number[row] < 0 && k < end; k++) {
-			const double size = fabs(a->values[k]);
+		if (best >= 0) {
+			s->level->points[best] = (int32_t)row;
+			s->found[row] = best;
+			continue;
+		}
+		for (k = a->row_ptr[row]; k < end; k++) {
+			const double size = fabs(a->values[k]), there = number[a->col_ind[k]] < 0 ? 0 : size;
 			all = size > all ? size : all;
-			most = size > most && number[a->col_ind[k]] >= 0 ? size : most;
+			most = there > most ? there : most;
 		}
 		for (k = a->row_ptr[row]; most > MBI_REDUCTION_NOISE * all && k < end; k++) {
 			if (number[a->col_ind[k]] >= 0 && fabs(a->values[k]) >= MBI_REDUCTION_EQUAL * most) {
@@ -36038,8 +36081,7 @@ static void mbi_reduction_attach(void *argument, int task) {
 				break;
 			}
 		}
-		if (number[row] < 0 &&
-				most < MBI_REDUCTION_EQUAL * MBI_REDUCTION_ATTACH * s->level->most[row]) {
+		if (most < MBI_REDUCTION_EQUAL * MBI_REDUCTION_ATTACH * s->level->most[row]) {
 			best = -2 - best;
 		}
 		s->found[row] = best;
@@ -36095,16 +36137,12 @@ static void mbi_reduction_point(mbi_amg_build *build, int task, int32_t *marks) 
 
 static merbit_status mbi_amg_attach(merbit_context *context, mbi_amg_level *level) {
 	mbi_reduction s;
-	int64_t row;
 	memset(&s, 0, sizeof s);
 	s.level = level;
 	MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *level->attached,
 			"the prolongation", (void **)&level->attached));
 	MBI_TRY(mbi_allocate_array(context, level->aggregates, sizeof *level->points,
 			"the C points of multigrid", (void **)&level->points));
-	for (row = 0; row < level->a.rows; row++) {
-		if (level->aggregate[row] >= 0) { level->points[level->aggregate[row]] = (int32_t)row; }
-	}
 	s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
 	MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *s.found, "the prolongation",
 			(void **)&s.found));
@@ -36122,31 +36160,31 @@ static merbit_status mbi_amg_attach(merbit_context *context, mbi_amg_level *leve
 }
 
 static int mbi_reduction_near(const mbi_amg_level *level, int32_t row, double theta,
-		int32_t *nearby, int count) {
+		int32_t *nearby, int count, int32_t *marks) {
 	const mbi_amg_csr *a = &level->a;
-	const double most = level->most[row], noise = MBI_REDUCTION_NOISE * most;
+	const double *most = level->most, own = fabs(most[row]);
+	const double noise = MBI_REDUCTION_NOISE * own;
+	const int64_t end = a->row_ptr[row + 1];
 	int64_t k;
 	theta *= MBI_REDUCTION_EQUAL;
-	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && count < MBI_REDUCTION_NEAR; k++) {
-		const int32_t column = a->col_ind[k];
-		const double size = fabs(a->values[k]), other = level->most[column];
-		if (level->aggregate[column] < 0 && column != row && size > noise &&
-				size >= theta * (other < most ? other : most)) {
-			int i;
-			for (i = 0; i < count && nearby[i] != column; i++) {
-			}
-			nearby[i] = column;
-			count += i == count;
-		}
+	for (k = a->row_ptr[row]; k < end && count < MBI_REDUCTION_NEAR; k++) {
+		const int32_t column = a->col_ind[k], mark = marks[column];
+		const double other = most[column], least = theta * (other < own ? other : own);
+		const double size = fabs(a->values[k]);
+		const int added = (other > 0) & (mark < 0) & (size > noise) & (size >= least);
+		marks[column] = added ? count : mark;
+		nearby[count] = column;
+		count += added;
 	}
 	return count;
 }
 
-static int mbi_reduction_find(const mbi_amg_level *level, int32_t row, int32_t *nearby) {
-	const int first = mbi_reduction_near(level, row, MBI_REDUCTION_THETA_FIRST, nearby, 0);
+static int mbi_reduction_find(const mbi_amg_level *level, int32_t row, int32_t *nearby,
+		int32_t *marks) {
+	const int first = mbi_reduction_near(level, row, MBI_REDUCTION_THETA_FIRST, nearby, 0, marks);
 	int count = first, i;
 	for (i = 0; i < first; i++) {
-		count = mbi_reduction_near(level, nearby[i], MBI_REDUCTION_THETA_SECOND, nearby, count);
+		count = mbi_reduction_near(level, nearby[i], MBI_REDUCTION_THETA_SECOND, nearby, count, marks);
 	}
 	mbi_amg_sort(nearby, count);
 	return count;
@@ -36233,7 +36271,7 @@ static void mbi_reduction_rows(mbi_amg_build *build, int task, int32_t *marks) {
 			if (!mbi_amg_reserve(build, task, MBI_REDUCTION_NEAR + 1)) { return; }
 			values = part->values + part->used;
 			col_ind = part->col_ind + part->used;
-			count = mbi_reduction_find(level, point, nearby);
+			count = mbi_reduction_find(level, point, nearby, marks);
 			part->used += count + 1;
 			build->to->row_ptr[row + 1] = count + 1;
 		}
@@ -36391,7 +36429,9 @@ static merbit_status mbi_amg_reduce(merbit_context *context, mbi_amg_level *leve
 /* ==== >>solve/amg/relaxation.c  multigrid: row blocks and weights ==== */
 typedef struct mbi_relaxation {
 	mbi_amg_level *level;
-	int tasks, which, known;
+	int tasks, known;
+	int32_t first[2][MBI_MAX_THREADS + 1];
+	int64_t wild[MBI_MAX_THREADS];
 } mbi_relaxation;
 
 static double mbi_amg_weight(double d, double sum) {
@@ -36400,84 +36440,112 @@ static double mbi_amg_weight(double d, double sum) {
 			: sum > size ? 2 * (size / all) / d : 1 / d;
 }
 
-static void mbi_relaxation_weigh(void *argument, int task) {
-	const mbi_relaxation *s = (const mbi_relaxation *)argument;
-	const mbi_amg_csr *a = &s->level->a;
-	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
-	int64_t row = mbi_amg_share(a, s->tasks, task), k;
-	for (; row < last; row++) {
-		double sum = 0, diagonal = 0;
-		for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
-			const double value = a->values[k];
-			if (a->col_ind[k] == row) { diagonal = value; } else { sum += fabs(value); }
-		}
-		s->level->inverse[row] = mbi_amg_weight(diagonal, sum);
+static void mbi_relaxation_count(void *argument, int task) {
+	mbi_relaxation *s = (mbi_relaxation *)argument;
+	const int32_t *row_ptr = s->level->a.row_ptr, *aggregate = s->level->aggregate;
+	const int64_t begin = mbi_amg_share(&s->level->a, s->tasks, task);
+	const int64_t last = mbi_amg_share(&s->level->a, s->tasks, task + 1);
+	int32_t count = 0;
+	int64_t row;
+	for (row = begin; row < last; row++) {
+		count += aggregate[row] >= 0 ? row_ptr[row + 1] - row_ptr[row] : 0;
+	}
+	s->first[0][task + 1] = row_ptr[last] - row_ptr[begin] - count;
+	s->first[1][task + 1] = count;
+}
+
+static void mbi_relaxation_copy(const mbi_amg_csr *a, int64_t from, int32_t count,
+		const mbi_amg_csr *to, int64_t at, int64_t left, int known) {
+	int32_t k;
+	if (count + 7 > left) {
+		for (k = 0; k < count; k++) { to->values[at + k] = a->values[from + k]; }
+		for (k = 0; !known && k < count; k++) { to->col_ind[at + k] = a->col_ind[from + k]; }
+		return;
+	}
+	for (k = 0; k < count; k += 8) {
+		memcpy(to->values + at + k, a->values + from + k, 8 * sizeof *a->values);
+		if (!known) { memcpy(to->col_ind + at + k, a->col_ind + from + k, 8 * sizeof *a->col_ind); }
 	}
 }
 
-static merbit_status mbi_amg_weights(merbit_context *context, mbi_amg_level *level) {
-	mbi_relaxation s;
+static double mbi_relaxation_weigh(const mbi_amg_csr *a, int64_t row) {
+	double sum = 0, diagonal = 0;
+	int64_t k;
+	for (k = a->row_ptr[row]; k < a->row_ptr[row + 1]; k++) {
+		const int own = a->col_ind[k] == row;
+		diagonal = own ? a->values[k] : diagonal;
+		sum += own ? 0 : fabs(a->values[k]);
+	}
+	return mbi_amg_weight(diagonal, sum);
+}
+
+static void mbi_relaxation_rows(void *argument, int task) {
+	mbi_relaxation *s = (mbi_relaxation *)argument;
+	const mbi_amg_level *level = s->level;
+	const mbi_amg_csr *a = &level->a, *halves = level->halves;
+	const int64_t begin = mbi_amg_share(a, s->tasks, task);
+	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
+	int32_t at[2], end[2];
 	int64_t row;
-	memset(&s, 0, sizeof s);
-	s.level = level;
-	MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof(double), "the inverse diagonal",
-			(void **)&level->inverse));
-	s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
-	mbi_parallel(context, s.tasks, mbi_relaxation_weigh, &s);
-	for (row = 0; row < level->a.rows; row++) {
-		if (level->inverse[row] - level->inverse[row] != 0) {
-			return mbi_amg_fail_bound(context, row, level->a.rows);
+	int half;
+	for (half = 0; half < 2; half++) {
+		at[half] = s->known ? halves[half].row_ptr[begin] : s->first[half][task];
+		end[half] = s->known ? halves[half].row_ptr[last] : s->first[half][task + 1];
+	}
+	s->wild[task] = -1;
+	for (row = begin; row < last; row++) {
+		const int32_t from = a->row_ptr[row], count = a->row_ptr[row + 1] - from;
+		const double weight = mbi_relaxation_weigh(a, row);
+		half = s->known ? halves[1].row_ptr[row + 1] > at[1] : level->aggregate[row] >= 0;
+		mbi_relaxation_copy(a, from, count, &halves[half], at[half],
+				end[half] - at[half] < a->nnz - from ? end[half] - at[half] : a->nnz - from, s->known);
+		at[half] += count;
+		if (!s->known) {
+			halves[0].row_ptr[row + 1] = at[0];
+			halves[1].row_ptr[row + 1] = at[1];
 		}
+		level->inverse[row] = weight;
+		if (weight - weight != 0 && s->wild[task] < 0) { s->wild[task] = row; }
+	}
+}
+
+static merbit_status mbi_relaxation_allocate(merbit_context *context, mbi_relaxation *s) {
+	mbi_amg_level *level = s->level;
+	int half, task;
+	mbi_parallel(context, s->tasks, mbi_relaxation_count, s);
+	for (half = 0; half < 2; half++) {
+		mbi_amg_csr *to = &level->halves[half];
+		int32_t *first = s->first[half];
+		for (first[0] = 0, task = 0; task < s->tasks; task++) { first[task + 1] += first[task]; }
+		to->rows = to->cols = level->a.rows;
+		to->nnz = first[s->tasks];
+		MBI_TRY(mbi_allocate_array(context, to->rows + 1, sizeof *to->row_ptr,
+				"the rows of a level", (void **)&to->row_ptr));
+		to->row_ptr[0] = 0;
+		MBI_TRY(mbi_allocate_array(context, to->nnz, sizeof *to->col_ind, "the rows of a level",
+				(void **)&to->col_ind));
 	}
 	return MERBIT_OK;
 }
 
-static void mbi_relaxation_copy(void *argument, int task) {
-	const mbi_relaxation *s = (const mbi_relaxation *)argument;
-	const mbi_amg_csr *a = &s->level->a, *to = &s->level->halves[s->which];
-	const int64_t last = mbi_amg_share(a, s->tasks, task + 1);
-	int64_t row = mbi_amg_share(a, s->tasks, task);
-	for (; row < last; row++) {
-		const int64_t from = a->row_ptr[row], at = to->row_ptr[row];
-		const size_t count = (size_t)(to->row_ptr[row + 1] - to->row_ptr[row]);
-		if (count > 0) {
-			memcpy(to->values + at, a->values + from, count * sizeof *a->values);
-			if (!s->known) { memcpy(to->col_ind + at, a->col_ind + from, count * sizeof *a->col_ind); }
-		}
-	}
-}
-
-static void mbi_relaxation_count(const mbi_amg_level *level, int which, mbi_amg_csr *to) {
-	const mbi_amg_csr *a = &level->a;
-	int64_t row;
-	to->rows = a->rows;
-	to->cols = a->cols;
-	to->row_ptr[0] = 0;
-	for (row = 0; row < a->rows; row++) {
-		to->row_ptr[row + 1] = to->row_ptr[row] +
-				((level->aggregate[row] >= 0) == which ? a->row_ptr[row + 1] - a->row_ptr[row] : 0);
-	}
-	to->nnz = to->row_ptr[a->rows];
-}
-
 static merbit_status mbi_amg_part_rows(merbit_context *context, mbi_amg_level *level) {
 	mbi_relaxation s;
+	int half, task;
 	memset(&s, 0, sizeof s);
 	s.level = level;
+	s.known = level->halves[0].row_ptr != NULL;
 	s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
-	for (s.which = 0; s.which < 2; s.which++) {
-		mbi_amg_csr *to = &level->halves[s.which];
-		s.known = to->row_ptr != NULL;
-		if (!s.known) {
-			MBI_TRY(mbi_allocate_array(context, level->a.rows + 1, sizeof *to->row_ptr,
-					"the rows of a level", (void **)&to->row_ptr));
-			mbi_relaxation_count(level, s.which, to);
-			MBI_TRY(mbi_allocate_array(context, to->nnz, sizeof *to->col_ind, "the rows of a level",
-					(void **)&to->col_ind));
-		}
+	if (!s.known) { MBI_TRY(mbi_relaxation_allocate(context, &s)); }
+	for (half = 0; half < 2; half++) {
+		mbi_amg_csr *to = &level->halves[half];
 		MBI_TRY(mbi_allocate_array(context, to->nnz, sizeof *to->values, "the rows of a level",
 				(void **)&to->values));
-		mbi_parallel(context, s.tasks, mbi_relaxation_copy, &s);
+	}
+	MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof(double), "the inverse diagonal",
+			(void **)&level->inverse));
+	mbi_parallel(context, s.tasks, mbi_relaxation_rows, &s);
+	for (task = 0; task < s.tasks; task++) {
+		if (s.wild[task] >= 0) { return mbi_amg_fail_bound(context, s.wild[task], level->a.rows); }
 	}
 	return MERBIT_OK;
 }
@@ -36593,7 +36661,7 @@ static merbit_status mbi_amg_reduce_all(merbit_context *context, mbi_amg_level *
 			*count = 0;
 			return MERBIT_OK;
 		}
-		MBI_TRY(last ? mbi_amg_diagonal(context, level) : mbi_amg_weights(context, level));
+		if (last) { MBI_TRY(mbi_amg_diagonal(context, level)); }
 	}
 	return MERBIT_OK;
 }
@@ -36633,7 +36701,6 @@ static merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *l
 	int l;
 	for (l = 0; l < count; l++) {
 		if (reduced && l + 1 < count) {
-			MBI_TRY(mbi_amg_weights(context, &levels[l]));
 			MBI_TRY(mbi_amg_restrict(context, &levels[l]));
 			MBI_TRY(mbi_amg_reduce(context, &levels[l], &levels[l + 1].a));
 			MBI_TRY(mbi_amg_part_rows(context, &levels[l]));
@@ -38427,22 +38494,42 @@ static double mbi_cycle_inverse(const mbi_amg_level *level, int half, int64_t ro
 	return row_ptr != NULL && row_ptr[0] == row_ptr[1] ? 0 : level->inverse[row];
 }
 
+typedef struct mbi_cycle_inverses {
+	const mbi_amg_level *level;
+	void *to;
+	int64_t rows;
+	int half, narrow, tasks;
+} mbi_cycle_inverses;
+
+static void mbi_cycle_store_task(void *argument, int task) {
+	const mbi_cycle_inverses *s = (const mbi_cycle_inverses *)argument;
+	const int64_t last = mbi_share(s->rows, s->tasks, task + 1);
+	int64_t i = mbi_share(s->rows, s->tasks, task);
+	for (; i < last; i++) {
+		const double inverse = mbi_cycle_inverse(s->level, s->half, i);
+		if (s->narrow) {
+			((float *)s->to)[i] = (float)inverse;
+		} else { ((double *)s->to)[i] = inverse; }
+	}
+}
+
 static merbit_status mbi_cycle_store(merbit_preconditioner *p, const mbi_amg_level *level,
 		int half, int64_t rows, void *to) {
 	const int device = p->side == MERBIT_SIDE_CUDA;
 	const size_t size = mbi_type_size(p->type);
 	void *scratch = to;
 	merbit_status status = MERBIT_OK;
-	int64_t i;
+	mbi_cycle_inverses s;
 	if (device) {
 		MBI_TRY(mbi_allocate_array(p->context, rows, size, "an inverse diagonal", &scratch));
 	}
-	for (i = 0; i < rows; i++) {
-		const double inverse = mbi_cycle_inverse(level, half, i);
-		if (p->type == MERBIT_F32) {
-			((float *)scratch)[i] = (float)inverse;
-		} else { ((double *)scratch)[i] = inverse; }
-	}
+	s.level = level;
+	s.to = scratch;
+	s.rows = rows;
+	s.half = half;
+	s.narrow = p->type == MERBIT_F32;
+	s.tasks = mbi_share_tasks(p->context, rows);
+	mbi_parallel(p->context, s.tasks, mbi_cycle_store_task, &s);
 	if (device) {
 		if (rows > 0) {
 			status = mbi_device_upload(p->context, mbi_device_address(to), scratch, (size_t)rows * size);

@@ -82,6 +82,7 @@ MBI_INTERNAL void mbi_default_release(void *user, void *memory);
 MBI_INTERNAL void *mbi_allocate(merbit_context *context, size_t bytes);
 MBI_INTERNAL void mbi_release(merbit_context *context, void *memory);
 MBI_INTERNAL size_t mbi_memory_bytes(const void *memory);
+MBI_INTERNAL void mbi_copy_short(void *to, const void *from, size_t bytes, size_t room);
 MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context, int64_t count,
                                               size_t size, const char *what, void **array);
 /* core/numa.c */

@@ -41,6 +41,20 @@ MBI_INTERNAL size_t mbi_memory_bytes(const void *memory) {
   return all;
 }
 
+/* Copies `bytes` bytes. If both arrays have at least 63 bytes more, within the `room` bytes
+ * from `to` and `from` on, writes up to 63 of them too, which the caller overwrites: so a short
+ * copy needs no call and hardly a branch. */
+MBI_INTERNAL void mbi_copy_short(void *to, const void *from, size_t bytes, size_t room) {
+  size_t i;
+  if (bytes <= 512 && bytes + 63 <= room) {
+    for (i = 0; i < bytes; i += 64) {
+      memcpy((char *)to + i, (const char *)from + i, 64);
+    }
+  } else if (bytes > 0) {
+    memcpy(to, from, bytes);
+  }
+}
+
 /* Allocates `count` elements of `size` bytes. `what` names the array in the error message. */
 MBI_NOINLINE MBI_INTERNAL merbit_status mbi_allocate_array(merbit_context *context,
                                                            int64_t count, size_t size,

@@ -26,7 +26,7 @@
 #define MBI_AMG_FILTER 0.02
 #define MBI_AMG_OMEGA (4.0 / 3) /* P = (I - omega / lambda D^-1 A_F) T */
 #define MBI_AMG_NEIGHBOURS 64   /* the most strong neighbours that vote on a node's aggregate */
-#define MBI_AMG_SHORT 24        /* rows up to this long are sorted with their values */
+#define MBI_AMG_SHORT 64        /* rows up to this long are sorted with their values */
 #define MBI_AMG_HOPS 64 /* the most steps from strongest neighbour to strongest neighbour */
 /* The diagonal of A_F is at least this fraction of A's. */
 #define MBI_AMG_LEAST_DIAGONAL 0.1
@@ -97,12 +97,12 @@ typedef struct mbi_amg_level {
   int nonsymmetric; /* first level only: whether A is nonsymmetric */
   /* With levels by reduction, `aggregate` and `aggregates` are the numbers of C points (F
    * points have -1) and their count; `inverse` is that of solve/amg/relaxation.c. */
-  int reduced;           /* first level only: 1: levels by reduction */
-  double *most;          /* per row: its largest off-diagonal magnitude, or the diagonal one if
-                          * the others are rounding. Released with aggregate once the next
-                          * level is known */
-  int32_t *attached;     /* per row: the column of its entry in P, or -1 */
-  int32_t *points;       /* per C point: its row */
+  int reduced;       /* first level only: 1: levels by reduction */
+  double *most;      /* per row: its largest off-diagonal magnitude, or the diagonal one if the
+                      * others are rounding, at least DBL_MIN; with a minus at C points.
+                      * Released with aggregate once the next level is known */
+  int32_t *attached; /* per row: the column of its entry in P, or -1 */
+  int32_t *points;   /* per C point: its row */
   mbi_amg_csr halves[2]; /* rows x rows: A's rows at F points and at C points; others empty */
   double *inverse;       /* D^-1, the inverse diagonal of A; 0 where the diagonal is 0 */
   double lambda;         /* an upper bound or estimate of the largest eigenvalue of D^-1 A */
@@ -258,9 +258,8 @@ MBI_INTERNAL merbit_status mbi_amg_reduce(merbit_context *context, mbi_amg_level
                                           mbi_amg_csr *coarse);
 /* solve/amg/relaxation.c */
 MBI_INTERNAL double mbi_amg_weight(double d, double sum);
-/* Sets level->inverse to the weights divided by the diagonal (allocates it). */
-MBI_INTERNAL merbit_status mbi_amg_weights(merbit_context *context, mbi_amg_level *level);
-/* Sets level->halves. */
+/* Sets level->halves, and level->inverse to the weights divided by the diagonal (allocates it).
+ */
 MBI_INTERNAL merbit_status mbi_amg_part_rows(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/hierarchy.c */
 /* Returns whether A is nonsymmetric, as it is where convection dominates diffusion. */

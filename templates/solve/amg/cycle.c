@@ -80,6 +80,27 @@ static double mbi_cycle_inverse(const mbi_amg_level *level, int half, int64_t ro
   return row_ptr != NULL && row_ptr[0] == row_ptr[1] ? 0 : level->inverse[row];
 }
 
+typedef struct mbi_cycle_inverses { /* D^-1 of a level, to be stored in host memory */
+  const mbi_amg_level *level;
+  void *to;
+  int64_t rows;
+  int half, narrow, tasks;
+} mbi_cycle_inverses;
+
+static void mbi_cycle_store_task(void *argument, int task) {
+  const mbi_cycle_inverses *s = (const mbi_cycle_inverses *)argument;
+  const int64_t last = mbi_share(s->rows, s->tasks, task + 1);
+  int64_t i = mbi_share(s->rows, s->tasks, task);
+  for (; i < last; i++) {
+    const double inverse = mbi_cycle_inverse(s->level, s->half, i);
+    if (s->narrow) {
+      ((float *)s->to)[i] = (float)inverse;
+    } else {
+      ((double *)s->to)[i] = inverse;
+    }
+  }
+}
+
 /* Copies a level's inverse diagonal to the preconditioner's side, in its type. With levels by
  * reduction it is 0 in the rows that the row block `half` leaves empty. */
 static merbit_status mbi_cycle_store(merbit_preconditioner *p, const mbi_amg_level *level,
@@ -88,18 +109,17 @@ static merbit_status mbi_cycle_store(merbit_preconditioner *p, const mbi_amg_lev
   const size_t size = mbi_type_size(p->type);
   void *scratch = to;
   merbit_status status = MERBIT_OK;
-  int64_t i;
+  mbi_cycle_inverses s;
   if (device) {
     MBI_TRY(mbi_allocate_array(p->context, rows, size, "an inverse diagonal", &scratch));
   }
-  for (i = 0; i < rows; i++) {
-    const double inverse = mbi_cycle_inverse(level, half, i);
-    if (p->type == MERBIT_F32) {
-      ((float *)scratch)[i] = (float)inverse;
-    } else {
-      ((double *)scratch)[i] = inverse;
-    }
-  }
+  s.level = level;
+  s.to = scratch;
+  s.rows = rows;
+  s.half = half;
+  s.narrow = p->type == MERBIT_F32;
+  s.tasks = mbi_share_tasks(p->context, rows);
+  mbi_parallel(p->context, s.tasks, mbi_cycle_store_task, &s);
   if (device) {
     if (rows > 0) {
       status =

@@ -125,7 +125,9 @@ static merbit_status mbi_amg_reduce_all(merbit_context *context, mbi_amg_level *
       *count = 0;
       return MERBIT_OK;
     }
-    MBI_TRY(last ? mbi_amg_diagonal(context, level) : mbi_amg_weights(context, level));
+    if (last) {
+      MBI_TRY(mbi_amg_diagonal(context, level));
+    }
   }
   return MERBIT_OK;
 }
@@ -172,7 +174,6 @@ MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_le
   int l;
   for (l = 0; l < count; l++) {
     if (reduced && l + 1 < count) {
-      MBI_TRY(mbi_amg_weights(context, &levels[l]));
       MBI_TRY(mbi_amg_restrict(context, &levels[l]));
       MBI_TRY(mbi_amg_reduce(context, &levels[l], &levels[l + 1].a));
       MBI_TRY(mbi_amg_part_rows(context, &levels[l]));

@@ -23,7 +23,7 @@ typedef struct mbi_reduction {
 
 /* Finds the first C point with the largest |a_ij|, up to rounding, for each F point, and sets
  * s->found: C points have their own number; F points that of the C point, or -2 less that
- * number (-1 if there is no C point) if the entry is small. */
+ * number (-1 if there is no C point) if the entry is small. Sets level->points. */
 static void mbi_reduction_attach(void *argument, int task) {
   const mbi_reduction *s = (const mbi_reduction *)argument;
   const mbi_amg_csr *a = &s->level->a;
@@ -34,10 +34,15 @@ static void mbi_reduction_attach(void *argument, int task) {
     const int32_t end = a->row_ptr[row + 1];
     double most = 0, all = 0;
     int32_t best = number[row];
-    for (k = a->row_ptr[row]; number[row] < 0 && k < end; k++) {
-      const double size = fabs(a->values[k]);
+    if (best >= 0) {
+      s->level->points[best] = (int32_t)row;
+      s->found[row] = best;
+      continue;
+    }
+    for (k = a->row_ptr[row]; k < end; k++) {
+      const double size = fabs(a->values[k]), there = number[a->col_ind[k]] < 0 ? 0 : size;
       all = size > all ? size : all;
-      most = size > most && number[a->col_ind[k]] >= 0 ? size : most;
+      most = there > most ? there : most;
     }
     for (k = a->row_ptr[row]; most > MBI_REDUCTION_NOISE * all && k < end; k++) {
       if (number[a->col_ind[k]] >= 0 && fabs(a->values[k]) >= MBI_REDUCTION_EQUAL * most) {
@@ -45,8 +50,7 @@ static void mbi_reduction_attach(void *argument, int task) {
         break;
       }
     }
-    if (number[row] < 0 &&
-        most < MBI_REDUCTION_EQUAL * MBI_REDUCTION_ATTACH * s->level->most[row]) {
+    if (most < MBI_REDUCTION_EQUAL * MBI_REDUCTION_ATTACH * s->level->most[row]) {
       best = -2 - best;
     }
     s->found[row] = best;
@@ -111,18 +115,12 @@ static void mbi_reduction_point(mbi_amg_build *build, int task, int32_t *marks) 
 
 MBI_INTERNAL merbit_status mbi_amg_attach(merbit_context *context, mbi_amg_level *level) {
   mbi_reduction s;
-  int64_t row;
   memset(&s, 0, sizeof s);
   s.level = level;
   MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *level->attached,
                              "the prolongation", (void **)&level->attached));
   MBI_TRY(mbi_allocate_array(context, level->aggregates, sizeof *level->points,
                              "the C points of multigrid", (void **)&level->points));
-  for (row = 0; row < level->a.rows; row++) {
-    if (level->aggregate[row] >= 0) {
-      level->points[level->aggregate[row]] = (int32_t)row;
-    }
-  }
   s.tasks = mbi_share_tasks(context, level->a.rows + level->a.nnz);
   MBI_TRY(mbi_allocate_array(context, level->a.rows, sizeof *s.found, "the prolongation",
                              (void **)&s.found));
@@ -142,35 +140,39 @@ MBI_INTERNAL merbit_status mbi_amg_attach(merbit_context *context, mbi_amg_level
 /* ---- Restriction ------------------------------------------------------------------------- */
 
 /* Adds to the `count` F points in `nearby` those new ones whose entries in `row` are at least
- * `theta` times the smaller of the largest entries of both rows, up to rounding. Returns the
- * new count. */
+ * `theta` times the smaller of the largest entries of both rows, up to rounding.
+ * marks[column] is the index of
+ * an F point in `nearby`, or -1. Returns the new count. There is no branch for an entry,
+ * because neither outcome is rare enough to be predicted. */
 static int mbi_reduction_near(const mbi_amg_level *level, int32_t row, double theta,
-                              int32_t *nearby, int count) {
+                              int32_t *nearby, int count, int32_t *marks) {
   const mbi_amg_csr *a = &level->a;
-  const double most = level->most[row], noise = MBI_REDUCTION_NOISE * most;
+  const double *most = level->most, own = fabs(most[row]);
+  const double noise = MBI_REDUCTION_NOISE * own;
+  const int64_t end = a->row_ptr[row + 1];
   int64_t k;
   theta *= MBI_REDUCTION_EQUAL;
-  for (k = a->row_ptr[row]; k < a->row_ptr[row + 1] && count < MBI_REDUCTION_NEAR; k++) {
-    const int32_t column = a->col_ind[k];
-    const double size = fabs(a->values[k]), other = level->most[column];
-    if (level->aggregate[column] < 0 && column != row && size > noise &&
-        size >= theta * (other < most ? other : most)) {
-      int i;
-      for (i = 0; i < count && nearby[i] != column; i++) {
-      }
-      nearby[i] = column;
-      count += i == count;
-    }
+  for (k = a->row_ptr[row]; k < end && count < MBI_REDUCTION_NEAR; k++) {
+    const int32_t column = a->col_ind[k], mark = marks[column];
+    const double other = most[column], least = theta * (other < own ? other : own);
+    const double size = fabs(a->values[k]);
+    const int added = (other > 0) & (mark < 0) & (size > noise) & (size >= least);
+    marks[column] = added ? count : mark;
+    nearby[count] = column;
+    count += added;
   }
   return count;
 }
 
-/* Finds the F points of the C point `row`, in ascending order. Returns their number. */
-static int mbi_reduction_find(const mbi_amg_level *level, int32_t row, int32_t *nearby) {
-  const int first = mbi_reduction_near(level, row, MBI_REDUCTION_THETA_FIRST, nearby, 0);
+/* Finds the F points of the C point `row`, in ascending order. Returns their number. `marks`:
+ * an element of -1 per row of A; then the index of each F point. */
+static int mbi_reduction_find(const mbi_amg_level *level, int32_t row, int32_t *nearby,
+                              int32_t *marks) {
+  const int first = mbi_reduction_near(level, row, MBI_REDUCTION_THETA_FIRST, nearby, 0, marks);
   int count = first, i;
   for (i = 0; i < first; i++) {
-    count = mbi_reduction_near(level, nearby[i], MBI_REDUCTION_THETA_SECOND, nearby, count);
+    count =
+        mbi_reduction_near(level, nearby[i], MBI_REDUCTION_THETA_SECOND, nearby, count, marks);
   }
   mbi_amg_sort(nearby, count);
   return count;
@@ -223,7 +225,7 @@ static void mbi_reduction_solve(double m[][MBI_REDUCTION_NEAR], double *z, int n
 }
 
 /* Sets z to the solution of A_NN^T z = -A_iN^T for the C point i = `row`, whose `count` F
- * points are `nearby`. `marks`: an element of -1 per row of A, on entry and return. Entries in
+ * points are `nearby`. `marks`: an element per row of A, on return -1. Entries in
  * other columns go to a last row of the matrix that nobody reads: a branch would be
  * mispredicted often. */
 static void mbi_reduction_local(const mbi_amg_csr *a, int32_t row, const int32_t *nearby,
@@ -280,7 +282,7 @@ static void mbi_reduction_rows(mbi_amg_build *build, int task, int32_t *marks) {
       }
       values = part->values + part->used;
       col_ind = part->col_ind + part->used;
-      count = mbi_reduction_find(level, point, nearby);
+      count = mbi_reduction_find(level, point, nearby, marks);
       part->used += count + 1;
       build->to->row_ptr[row + 1] = count + 1;
     }

@@ -209,22 +209,52 @@ MBI_INTERNAL void mbi_amg_sort(int32_t *columns, int64_t length) {
   }
 }
 
-/* Sorts a row's entries by their columns; marks[column] - start is an entry's index. Rows of
- * more than MBI_AMG_SHORT entries need room for as many values behind theirs. */
+#ifdef __GNUC__
+typedef int32_t mbi_amg_four __attribute__((vector_size(16)));
+#endif
+
+/* Returns how many of `length` columns are less than `column`. Up to 3 elements behind them are
+ * read, which must be INT32_MAX. */
+static int32_t mbi_amg_rank(const int32_t *columns, int64_t length, int32_t column) {
+  int64_t i;
+#ifdef __GNUC__
+  const mbi_amg_four own = {column, column, column, column};
+  mbi_amg_four less = {0, 0, 0, 0};
+  for (i = 0; i < length; i += 4) {
+    mbi_amg_four lanes;
+    memcpy(&lanes, columns + i, sizeof lanes);
+    less -= lanes < own; /* true is -1 */
+  }
+  return less[0] + less[1] + less[2] + less[3];
+#else
+  int32_t less = 0;
+  for (i = 0; i < length; i++) {
+    less += columns[i] < column;
+  }
+  return less;
+#endif
+}
+
+/* Sorts a row's entries by their columns; marks[column] - start is an entry's index. In short
+ * rows, each entry moves to the number of lesser columns: all comparisons need no branch. Rows
+ * of more than MBI_AMG_SHORT entries need room for as many values behind theirs. */
 MBI_INTERNAL void mbi_amg_sort_row(int32_t *col_ind, double *values, int64_t length,
                                    const int32_t *marks, int32_t start) {
-  int64_t i, j;
-  for (i = 1; length <= MBI_AMG_SHORT && i < length; i++) {
-    const int32_t column = col_ind[i];
-    const double value = values[i];
-    for (j = i; j > 0 && col_ind[j - 1] > column; j--) {
-      col_ind[j] = col_ind[j - 1];
-      values[j] = values[j - 1];
+  int32_t columns[MBI_AMG_SHORT + 3];
+  double old[MBI_AMG_SHORT];
+  int64_t i;
+  if (length <= MBI_AMG_SHORT) {
+    for (i = 0; i < length; i++) {
+      columns[i] = col_ind[i];
+      old[i] = values[i];
     }
-    col_ind[j] = column;
-    values[j] = value;
-  }
-  if (length > MBI_AMG_SHORT) {
+    columns[i] = columns[i + 1] = columns[i + 2] = INT32_MAX;
+    for (i = 0; i < length; i++) {
+      const int32_t to = mbi_amg_rank(columns, length, columns[i]);
+      col_ind[to] = columns[i];
+      values[to] = old[i];
+    }
+  } else {
     mbi_amg_sort(col_ind, length);
     for (i = 0; i < length; i++) {
       values[length + i] = values[marks[col_ind[i]] - start];

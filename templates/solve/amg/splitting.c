@@ -33,33 +33,33 @@ static void mbi_splitting_strong(mbi_amg_build *build, int task, int32_t *marks)
   int64_t row = mbi_amg_share(a, build->tasks, task), k;
   (void)marks;
   for (; row < last; row++) {
-    const int64_t begin = a->row_ptr[row], end = a->row_ptr[row + 1], start = part->used;
+    const int64_t begin = a->row_ptr[row], end = a->row_ptr[row + 1];
     double least = 0, greatest = 0, diagonal = 0, sign, most, noise;
+    int32_t *col_ind, count = 0;
     if (!mbi_amg_reserve(build, task, end - begin)) {
       return;
     }
+    col_ind = part->col_ind + part->used;
     for (k = begin; k < end; k++) {
-      const double value = a->values[k];
-      if (a->col_ind[k] == row) {
-        diagonal = value;
-      } else {
-        least = value < least ? value : least;
-        greatest = value > greatest ? value : greatest;
-      }
+      const int own = a->col_ind[k] == row;
+      const double value = own ? 0 : a->values[k];
+      diagonal = own ? a->values[k] : diagonal;
+      least = value < least ? value : least;
+      greatest = value > greatest ? value : greatest;
     }
     most = greatest > -least ? greatest : -least;
     noise = MBI_REDUCTION_NOISE * fabs(diagonal);
-    level->most[row] = most > noise ? most : fabs(diagonal);
+    level->most[row] = fmax(most > noise ? most : fabs(diagonal), DBL_MIN);
     noise = noise > MBI_REDUCTION_NOISE * most ? noise : MBI_REDUCTION_NOISE * most;
     sign = diagonal < 0 ? 1 : -1;
     least = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA * (diagonal < 0 ? greatest : -least);
     for (k = begin; k < end; k++) {
       const double value = sign * a->values[k];
-      if (value > noise && value >= least && a->col_ind[k] != row) {
-        part->col_ind[part->used++] = a->col_ind[k];
-      }
+      col_ind[count] = a->col_ind[k];
+      count += (value > noise) & (value >= least) & (a->col_ind[k] != row);
     }
-    build->to->row_ptr[row + 1] = (int32_t)(part->used - start);
+    part->used += count;
+    build->to->row_ptr[row + 1] = count;
   }
 }
 
@@ -149,12 +149,14 @@ static void mbi_splitting_settle(void *argument, int task) {
   s->open_count[task] = left;
 }
 
-/* Numbers the C points in the order of the rows, in level->aggregate; F points get -1. */
+/* Numbers the C points in the order of the rows, in level->aggregate; F points get -1. Negates
+ * level->most at C points. */
 static void mbi_splitting_number(void *argument, int task) {
   MBI_SPLITTING_ROWS(s, row, last);
   int32_t next = s->points[task];
   for (; row < last; row++) {
     s->level->aggregate[row] = s->chosen[row] ? next++ : -1;
+    s->level->most[row] *= s->chosen[row] ? -1 : 1;
   }
 }
 

@@ -153,19 +153,21 @@ static void mbi_sorted_move(const mbi_sorted_build *build, int task, const void 
     const int64_t rows = mbi_sorted_window_end(share, w->row) - w->row;
     const char *source = from + (size_t)w->entry * size;
     char *at = to + (size_t)w->entry * size;
+    const size_t all = (size_t)(mbi_row_start(csr, w->row + rows) - w->entry) * size;
+    const char *end = at + all;
     if (build->room != NULL) {
-      source =
-          (const char *)memcpy(build->room + (size_t)task * build->share, source,
-                               (size_t)(mbi_row_start(csr, w->row + rows) - w->entry) * size);
+      source = (const char *)memcpy(build->room + (size_t)task * build->share, source, all);
     }
     for (i = next = 0; i < rows; i = next) { /* neighbours move together */
       const int64_t start = mbi_row_start(csr, w->row + id[i]);
-      size_t bytes;
+      const size_t skipped = (size_t)(start - w->entry) * size;
+      size_t bytes, left = all - skipped;
       do {
         next++;
       } while (next < rows && id[next] == id[next - 1] + 1);
       bytes = (size_t)(mbi_row_start(csr, w->row + id[next - 1] + 1) - start) * size;
-      memcpy(at, source + (size_t)(start - w->entry) * size, bytes);
+      left = left < (size_t)(end - at) ? left : (size_t)(end - at);
+      mbi_copy_short(at, source + skipped, bytes, left);
       at += bytes;
     }
   }
