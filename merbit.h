@@ -34383,6 +34383,7 @@ static const mbi_precondition_method mbi_fsai_method = {
 #define MBI_AMG_OMEGA (4.0 / 3)
 #define MBI_AMG_NEIGHBOURS 64
 #define MBI_AMG_SHORT 64
+#define MBI_AMG_BRIEF 8
 #define MBI_AMG_HOPS 64
 #define MBI_AMG_LEAST_DIAGONAL 0.1
 #define MBI_AMG_ONE_SIDED (1.0 / 3)
@@ -34699,8 +34700,19 @@ static void mbi_amg_sort_row(int32_t *col_ind, double *values, int64_t length,
 		const int32_t *marks, int32_t start) {
 	int32_t columns[MBI_AMG_SHORT + 3];
 	double old[MBI_AMG_SHORT];
-	int64_t i;
-	if (length <= MBI_AMG_SHORT) {
+	int64_t i, j;
+	if (length <= MBI_AMG_BRIEF) {
+		for (i = 1; i < length; i++) {
+			const int32_t column = col_ind[i];
+			const double value = values[i];
+			for (j = i; j > 0 && col_ind[j - 1] > column; j--) {
+				col_ind[j] = col_ind[j - 1];
+				values[j] = values[j - 1];
+			}
+			col_ind[j] = column;
+			values[j] = value;
+		}
+	} else if (length <= MBI_AMG_SHORT) {
 		for (i = 0; i < length; i++) {
 			columns[i] = col_ind[i];
 			old[i] = values[i];

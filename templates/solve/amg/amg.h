@@ -27,6 +27,7 @@
 #define MBI_AMG_OMEGA (4.0 / 3) /* P = (I - omega / lambda D^-1 A_F) T */
 #define MBI_AMG_NEIGHBOURS 64   /* the most strong neighbours that vote on a node's aggregate */
 #define MBI_AMG_SHORT 64        /* rows up to this long are sorted with their values */
+#define MBI_AMG_BRIEF 8         /* rows up to this long are sorted by insertion */
 #define MBI_AMG_HOPS 64 /* the most steps from strongest neighbour to strongest neighbour */
 /* The diagonal of A_F is at least this fraction of A's. */
 #define MBI_AMG_LEAST_DIAGONAL 0.1

@@ -235,15 +235,27 @@ static int32_t mbi_amg_rank(const int32_t *columns, int64_t length, int32_t colu
 #endif
 }
 
-/* Sorts a row's entries by their columns; marks[column] - start is an entry's index. In short
- * rows, each entry moves to the number of lesser columns: all comparisons need no branch. Rows
- * of more than MBI_AMG_SHORT entries need room for as many values behind theirs. */
+/* Sorts a row's entries by their columns; marks[column] - start is an entry's index. Up to
+ * MBI_AMG_BRIEF entries are sorted by insertion. In short rows, each entry moves to the number
+ * of lesser columns, which needs no branches that depend on the order. Rows of more than
+ * MBI_AMG_SHORT entries need room for as many values behind theirs. */
 MBI_INTERNAL void mbi_amg_sort_row(int32_t *col_ind, double *values, int64_t length,
                                    const int32_t *marks, int32_t start) {
   int32_t columns[MBI_AMG_SHORT + 3];
   double old[MBI_AMG_SHORT];
-  int64_t i;
-  if (length <= MBI_AMG_SHORT) {
+  int64_t i, j;
+  if (length <= MBI_AMG_BRIEF) {
+    for (i = 1; i < length; i++) {
+      const int32_t column = col_ind[i];
+      const double value = values[i];
+      for (j = i; j > 0 && col_ind[j - 1] > column; j--) {
+        col_ind[j] = col_ind[j - 1];
+        values[j] = values[j - 1];
+      }
+      col_ind[j] = column;
+      values[j] = value;
+    }
+  } else if (length <= MBI_AMG_SHORT) {
     for (i = 0; i < length; i++) {
       columns[i] = col_ind[i];
       old[i] = values[i];
