@@ -3788,7 +3788,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 91
-#define MBI_KERNEL_HASH "605be9c71232bd04c7552c56dee2f5094c1c71ad8d1b40f10dc290ee98229882"
+#define MBI_KERNEL_HASH "ff8d6647f429ec388dbf784c4875e701e98634569f24b59d633df9e18e748dd2"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5932,26 +5932,28 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "a.weight[i] = count + (double)(mbk_amg_hash(i) >> 11) * (1.0 / 9007199254740992.0);\n"
 "a.blocked[i] = count == 0 ? MBK_REDUCTION_F : 0;\na.counts[i] = 0;\n"
 "const double noise = mbk_reduction_noise(mbk_load(a.inverse + i));\nif (a.most[i] <= noise) {\n"
-"a.most[i] = noise / MBK_REDUCTION_NOISE;\n}\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_block(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\n"
+"a.most[i] = noise / MBK_REDUCTION_NOISE;\n}\n}\n}\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_block(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\nmbk_u32 open = 0;\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
-"if (at.row < a.rows && a.blocked[at.row] - (a.round - 1) <= 1) {\n"
+"if (at.row < a.rows && a.blocked[at.row] - (a.round - 1) <= 1) {\nopen += at.lane == 0;\n"
 "const double own = mbk_load(a.weight + at.row);\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const mbk_i32 j = mbk_load(a.links + k);\nif (j >= 0 && a.blocked[j] - (a.round - 1) <= 1) {\n"
 "const double other = mbk_load(a.weight + j);\n"
 "const bool loses = other > own || (other == own && (mbk_u64)j > at.row);\n"
-"a.blocked[loses ? (mbk_u64)at.row : (mbk_u64)j] = a.round;\n}\n}\n}\n}\n}\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_settle(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\nmbk_u32 open = 0;\n"
+"a.blocked[loses ? (mbk_u64)at.row : (mbk_u64)j] = a.round;\n}\n}\n}\n}\n"
+"open = mbk_amg_sum(open, 32);\nif (open > 0 && mbk_lane() == 0) {\n"
+"mbk_atomic_add(a.open, open);\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_settle(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "const mbk_u32 own = at.row < a.rows ? a.blocked[at.row] : MBK_REDUCTION_F;\n"
 "mbk_u32 depends = 0;\nif (own == a.round) {\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
-"const mbk_i32 j = mbk_load(a.links + k);\ndepends |= j >= 0 && a.blocked[j] < a.round;\n}\n}\n"
-"depends = mbk_amg_most(depends, a.lanes);\nif (at.lane == 0 && own == a.round - 1) {\n"
-"a.counts[at.row] = 1;\n} else if (at.lane == 0 && own == a.round) {\nopen += !depends;\n"
-"if (depends) {\na.blocked[at.row] = MBK_REDUCTION_F;\n}\n}\n}\nopen = mbk_amg_sum(open, 32);\n"
-"if (open > 0 && mbk_lane() == 0) {\nmbk_atomic_add(a.open, open);\n}\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
+"const mbk_i32 j = mbk_load(a.links + k);\ndepends |= j >= 0 && a.blocked[j] < a.round;\n}\n"
+"} else if (own == a.round - 1) {\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const mbk_i32 j = mbk_load(a.links + k);\nif (j >= 0) {\na.blocked[j] = MBK_REDUCTION_F;\n}\n}\n"
+"}\ndepends = mbk_amg_most(depends, a.lanes);\nif (at.lane == 0 && own == a.round - 1) {\n"
+"a.counts[at.row] = 1;\n} else if (at.lane == 0 && depends) {\n",
+"a.blocked[at.row] = MBK_REDUCTION_F;\n}\n}\n}\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_attach(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "const bool coarse = at.row < a.rows && a.blocked[at.row] != MBK_REDUCTION_F;\n"
@@ -5969,9 +5971,32 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_i32 length = mbk_load(a.row_ptr + at.row + 1) - mbk_load(a.row_ptr + at.row);\n"
 "const mbk_i32 own = a.counts[at.row];\nif (coarse) {\na.points[own] = (mbk_i32)at.row;\n}\n"
 "const mbk_i32 found = coarse       ? own\n: first != 0 ? a.counts[mbk_load(a.col_ind + ~first)]\n"
-": -1;\na.attached[at.row] = found;\na.counts_p[at.row] = found >= 0;\n"
-"a.counts_f[at.row] = coarse ? 0 : length;\na.counts_c[at.row] = coarse ? length : 0;\n}\n}\n"
-"}\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+": -1;\nconst bool slight =\n"
+"fine && most < mbk_multiply(a.theta_attach, mbk_load(a.most + at.row));\n"
+"a.found[at.row] = slight ? -2 - found : found;\na.counts_f[at.row] = coarse ? 0 : length;\n"
+"a.counts_c[at.row] = coarse ? length : 0;\n}\n}\n}\n\n\n"
+"MBK_DEVICE mbk_i32 mbk_reduction_found(const mbk_i32 *found, mbk_i32 row) {\n",
+"const mbk_i32 own = mbk_load(found + row);\nreturn own < 0 ? -2 - own : own;\n}\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"mbk_amg_beside(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
+"const mbk_i32 own = at.row < a.rows ? mbk_load(a.found + at.row) : 0;\n"
+"double most = 0, all = 0;\nmbk_u32 first = 0;\nif (own < 0) {\n"
+"MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
+"const mbk_i32 column = mbk_load(a.col_ind + k);\nall = size > all ? size : all;\n"
+"if (size > most && (mbk_u64)column != at.row &&\nmbk_reduction_found(a.found, column) >= 0) {\n"
+"most = size;\n}\n}\n}\nmost = mbk_amg_most(most, a.lanes);\nall = mbk_amg_most(all, a.lanes);\n"
+"if (own < 0 && most > MBK_REDUCTION_NOISE * all) {\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
+"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
+"const mbk_i32 column = mbk_load(a.col_ind + k);\n"
+"if (first == 0 && size >= MBK_REDUCTION_EQUAL * most && (mbk_u64)column != at.row &&\n"
+"mbk_reduction_found(a.found, column) >= 0) {\nfirst = ~k;\n}\n}\n}\n"
+"first = mbk_amg_most(first, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"const mbk_i32 column = own >= 0 ? own\n: first != 0\n"
+"? mbk_reduction_found(a.found, mbk_load(a.col_ind + ~first))\n: -1;\n"
+"a.attached[at.row] = column;\na.counts_p[at.row] = column >= 0;\n}\n}\n}\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_point(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {\nMBK_AMG_EACH(i, a.rows) {\n"
 "const mbk_i32 column = a.attached[i];\nif (column >= 0) {\na.p_col[a.counts_p[i]] = column;\n"
 "a.p_val[a.counts_p[i]] = 1;\n}\n}\n}\n\n\n\n\n\n",
@@ -6088,31 +6113,31 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_u32 *open; mbk_i32 *counts, *aggregate, *joined; const mbk_i32 *strongest; } "
 "mbk_amg_aggregate_arguments; typedef struct mbk_amg_splitting_arguments { mbk_u64 rows, coarse; "
 "const mbk_i32 *row_ptr, *col_ind; const double *values, *inverse; double *most; mbk_u32 lanes, "
-"round; double theta, theta_first, theta_second; mbk_i32 *links; mbk_u32 *influences, *blocked, "
-"*open; double *weight, *p_val; mbk_i32 *counts, *attached, *points, *counts_p, *counts_f, "
-"*counts_c, *p_col; mbk_i32 *nearby, *near_counts, *r_col; } mbk_amg_splitting_arguments; typedef "
-"struct mbk_amg_restrict_arguments { mbk_u64 rows, coarse; const mbk_i32 *row_ptr, *col_ind; ",
-"const double *values; mbk_u32 lanes, columns; const mbk_i32 *points, *r_ptr, *r_col; double "
-"*r_val; double least; const mbk_i32 *f_ptr, *c_ptr; mbk_i32 *f_col, *c_col; double *f_val, "
-"*c_val, *inverse, *inverse_c; } mbk_amg_restrict_arguments; typedef struct "
-"mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, *aggregate; "
-"const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes, room; double "
-"*coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments { mbk_u64 "
-"rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 *row_ptr_to, "
-"*col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } mbk_amg_expand_arguments; "
-"typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 *places; const double "
-"*from; double *to; float *rounded; } mbk_amg_move_arguments; typedef struct "
-"mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const double "
-"*modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, value_bytes; "
-"mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
+"round; double theta, theta_first, theta_second, theta_attach; mbk_i32 *links; mbk_u32 "
+"*influences, *blocked, *open; double *weight, *p_val; mbk_i32 *counts, *found, *attached, "
+"*points, *counts_p, *counts_f, *counts_c, *p_col; mbk_i32 *nearby, *near_counts, *r_col; } "
+"mbk_amg_splitting_arguments; typedef struct mbk_amg_restrict_arguments { mbk_u64 rows, coarse; ",
+"const mbk_i32 *row_ptr, *col_ind; const double *values; mbk_u32 lanes, columns; const mbk_i32 "
+"*points, *r_ptr, *r_col; double *r_val; double least; const mbk_i32 *f_ptr, *c_ptr; mbk_i32 "
+"*f_col, *c_col; double *f_val, *c_val, *inverse, *inverse_c; } mbk_amg_restrict_arguments; "
+"typedef struct mbk_amg_tentative_arguments { mbk_u64 aggregates; const mbk_i32 *r_ptr, *r_col, "
+"*aggregate; const double *modes; mbk_u64 next_row, next_vector; mbk_u32 block, vectors, lanes, "
+"room; double *coarse, *t; } mbk_amg_tentative_arguments; typedef struct mbk_amg_expand_arguments "
+"{ mbk_u64 rows; const mbk_i32 *row_ptr, *col_ind; mbk_u32 height, width, lanes; mbk_i32 "
+"*row_ptr_to, *col_ind_to; const mbk_i32 *places, *p_ptr; mbk_i32 *places_to; } "
+"mbk_amg_expand_arguments; typedef struct mbk_amg_move_arguments { mbk_u64 count; const mbk_i32 "
+"*places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; typedef "
+"struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const "
+"double *modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, "
+"value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
 "#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
 "for (mbk_amg_row at(lanes); at.first < (count); at.next())\n\n"
 "#define MBK_AMG_ENTRIES(k, row_ptr, at) \\\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(row_ptr + at.row) + at.lane, \\\n"
-"end = (mbk_u32)mbk_load(row_ptr + at.row + 1); \\\nk < end; k += at.lanes)\n\n\n"
-"struct mbk_amg_row {\nmbk_u32 lanes, lane;\nmbk_u64 row, step, first;\n\n",
+"end = (mbk_u32)mbk_load(row_ptr + at.row + 1); \\\nk < end; k += at.lanes)\n\n\n",
+"struct mbk_amg_row {\nmbk_u32 lanes, lane;\nmbk_u64 row, step, first;\n\n"
 "MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes, mbk_u32 threads = MBK_AMG_THREADS)\n"
 ": lanes(lanes), lane(mbk_thread() % lanes), row(0),\n"
 "step((mbk_u64)mbk_grid() * (threads / lanes)),\n"
@@ -6134,8 +6159,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_amg_take_ahead<4>(a, at, take);\n}\n}\n\n\n"
 "template <class T> MBK_DEVICE T mbk_amg_sum(T sum, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
-"}\nreturn sum;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
-"mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {\n",
+"}\nreturn sum;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
+"mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();\n"
 "const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;\n"
 "for (mbk_u64 i = first; a.row_ptr_to != nullptr && i <= a.rows; i += step) {\n"
@@ -36807,11 +36832,11 @@ typedef struct mbk_amg_splitting_arguments {
 	mbi_devptr row_ptr, col_ind;
 	mbi_devptr values, inverse, most;
 	mbk_u32 lanes, round;
-	double theta, theta_first, theta_second;
+	double theta, theta_first, theta_second, theta_attach;
 	mbi_devptr links;
 	mbi_devptr influences, blocked, open;
 	mbi_devptr weight, p_val;
-	mbi_devptr counts, attached, points, counts_p, counts_f, counts_c, p_col;
+	mbi_devptr counts, found, attached, points, counts_p, counts_f, counts_c, p_col;
 	mbi_devptr nearby, near_counts, r_col;
 } mbk_amg_splitting_arguments;
 
@@ -36900,8 +36925,8 @@ enum {
 	MBI_AMG_NODES, MBI_AMG_NORMS, MBI_AMG_FILL, MBI_AMG_LUMP, MBI_AMG_EXPAND, MBI_AMG_LANCZOS_START,
 	MBI_AMG_LANCZOS_MULTIPLY, MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS,
 	MBI_AMG_DECIDE, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_DEPEND,
-	MBI_AMG_WEIGH, MBI_AMG_BLOCK, MBI_AMG_SETTLE, MBI_AMG_ATTACH, MBI_AMG_POINT, MBI_AMG_NEARBY,
-	MBI_AMG_GATHER, MBI_AMG_RESTRICT, MBI_AMG_RELAX, MBI_AMG_KERNELS };
+	MBI_AMG_WEIGH, MBI_AMG_BLOCK, MBI_AMG_SETTLE, MBI_AMG_ATTACH, MBI_AMG_BESIDE, MBI_AMG_POINT,
+	MBI_AMG_NEARBY, MBI_AMG_GATHER, MBI_AMG_RESTRICT, MBI_AMG_RELAX, MBI_AMG_KERNELS };
 
 typedef struct mbi_amg_gpu_level {
 	int block, vectors;
@@ -37000,8 +37025,8 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_amg_lanczos_multiply", "mbk_amg_lanczos_subtract", "mbk_amg_products",
 		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow",
 		"mbk_amg_tentative", "mbk_amg_depend", "mbk_amg_weigh", "mbk_amg_block", "mbk_amg_settle",
-		"mbk_amg_attach", "mbk_amg_point", "mbk_amg_nearby", "mbk_amg_gather", "mbk_amg_restrict",
-		"mbk_amg_relax", };
+		"mbk_amg_attach", "mbk_amg_beside", "mbk_amg_point", "mbk_amg_nearby", "mbk_amg_gather",
+		"mbk_amg_restrict", "mbk_amg_relax", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -37581,8 +37606,8 @@ static merbit_status mbi_reduction_rounds(mbi_amg_gpu *gpu,
 	do {
 		for (i = 0; i < MBI_AMG_ROUNDS; i++) {
 			arguments->round++;
-			MBI_TRY(mbi_amg_run(gpu, MBI_AMG_BLOCK, threads, arguments));
 			MBI_TRY(mbi_device_zero(gpu->context, arguments->open, sizeof facts.open, NULL));
+			MBI_TRY(mbi_amg_run(gpu, MBI_AMG_BLOCK, threads, arguments));
 			MBI_TRY(mbi_amg_run(gpu, MBI_AMG_SETTLE, threads, arguments));
 		}
 		MBI_TRY(mbi_amg_read(gpu, &facts));
@@ -37605,6 +37630,7 @@ static merbit_status mbi_reduction_split(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
 	s->theta = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA;
 	s->theta_first = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA_FIRST;
 	s->theta_second = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA_SECOND;
+	s->theta_attach = MBI_REDUCTION_EQUAL * MBI_REDUCTION_ATTACH;
 	MBI_TRY(mbi_amg_borrow(gpu, a->nnz, sizeof(int32_t), &s->links));
 	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint32_t), &s->influences));
 	MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(double), &s->weight));
@@ -37693,11 +37719,13 @@ static merbit_status mbi_reduction_structure(mbi_amg_gpu *gpu, mbi_amg_gpu_level
 	MBI_TRY(mbi_amg_keep(gpu, rows + 1, sizeof(int32_t), &level->p.row_ptr));
 	s->coarse = (uint64_t)coarse;
 	s->points = level->points;
+	s->found = s->influences;
 	s->attached = level->aggregate;
 	s->counts_p = level->p.row_ptr;
 	s->counts_f = halves[0].row_ptr;
 	s->counts_c = halves[1].row_ptr;
 	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_ATTACH, rows * s->lanes, s));
+	MBI_TRY(mbi_amg_run(gpu, MBI_AMG_BESIDE, rows * s->lanes, s));
 	MBI_TRY(mbi_amg_scan(gpu, halves[0].row_ptr, rows));
 	MBI_TRY(mbi_amg_scan(gpu, halves[1].row_ptr, rows));
 	MBI_TRY(mbi_amg_read(gpu, &facts));

@@ -55,6 +55,7 @@ static const simt_kernel kernels[] = {
     SIMT_KERNEL(amg_kernels::mbk_amg_block),
     SIMT_KERNEL(amg_kernels::mbk_amg_settle),
     SIMT_KERNEL(amg_kernels::mbk_amg_attach),
+    SIMT_KERNEL(amg_kernels::mbk_amg_beside),
     SIMT_KERNEL(amg_kernels::mbk_amg_point),
     SIMT_KERNEL(amg_kernels::mbk_amg_nearby),
     SIMT_KERNEL(amg_kernels::mbk_amg_gather),

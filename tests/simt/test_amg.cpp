@@ -345,9 +345,9 @@ static void turning_winds_are_reduced(void **) {
 }
 
 // A mesh whose entries are the largest of their rows, at a threshold, or rounding; some nodes
-// have no neighbours but by rounding, some rows are tiny.
+// have no neighbours but by rounding, others no neighbours but these, some rows are tiny.
 static void rounding_decides_nothing(void **) {
-  const double among[] = {4, 1, 0.4, 4, 4, 1, 0};
+  const double among[] = {4, 1, 0.4, 4, 4, 2, 0};
   const int64_t side = test_effort(20, 28);
   uint64_t random = simt_seeds[2];
   entries e, sizes;
@@ -355,9 +355,12 @@ static void rounding_decides_nothing(void **) {
     for (int64_t d = 0; d < 9; d++) {
       const int64_t x = i % side + d % 3 - 1, y = i / side + d / 3 - 1, j = y * side + x;
       const double scale = i % 13 == 5 ? 1e-14 : 1;
-      const double value = i % 11 == 3   ? 0
-                           : j % 11 == 3 ? (j % 2 ? 0 : 0.4)
-                                         : among[test_random(&random) % 7];
+      const double value = i % 11 == 3 || j % 17 == 7 ? 0
+                           : j % 11 == 3              ? (j % 2                           ? 0
+                                                         : test_random(&random) % 10 < 3 ? 4
+                                                                                         : 0.4)
+                           : i % 17 == 7              ? 0
+                                                      : among[test_random(&random) % 7];
       if (x >= 0 && x < side && y >= 0 && y < side) {
         e[{i, j}] = scale * (d == 4 ? 20 : -value);
         sizes[{i, j}] = scale * 4e-14 * (value + 1);

@@ -51,6 +51,7 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_amg_block",
     "mbk_amg_settle",
     "mbk_amg_attach",
+    "mbk_amg_beside",
     "mbk_amg_point",
     "mbk_amg_nearby",
     "mbk_amg_gather",

@@ -70,11 +70,14 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 }
 
 // Sets blocked[row] to the round, from 1 on, if an undecided neighbour has a larger weight. At
-// the beginning of a round it is round - 1 for an undecided row, less for a C point.
+// the beginning of a round it is round - 1 for an undecided row, less for a C point. Adds the
+// number of undecided rows to *open.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_block(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {
+  mbk_u32 open = 0;
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
     if (at.row < a.rows && a.blocked[at.row] - (a.round - 1) <= 1) {
+      open += at.lane == 0;
       const double own = mbk_load(a.weight + at.row);
       MBK_AMG_ENTRIES(k, a.row_ptr, at) {
         const mbk_i32 j = mbk_load(a.links + k);
@@ -86,13 +89,16 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
       }
     }
   }
+  open = mbk_amg_sum(open, 32);
+  if (open > 0 && mbk_lane() == 0) {
+    mbk_atomic_add(a.open, open);
+  }
 }
 
-// Makes undecided rows that are not blocked C points, and those that depend on a C point F
-// points. Adds the number of others to *open.
+// Makes undecided rows that are not blocked C points, and those that depend on a C point, or on
+// which one depends, F points.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_settle(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {
-  mbk_u32 open = 0;
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
     const mbk_u32 own = at.row < a.rows ? a.blocked[at.row] : MBK_REDUCTION_F;
     mbk_u32 depends = 0;
@@ -101,26 +107,25 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
         const mbk_i32 j = mbk_load(a.links + k);
         depends |= j >= 0 && a.blocked[j] < a.round;
       }
+    } else if (own == a.round - 1) { // no neighbour is a C point
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
+        const mbk_i32 j = mbk_load(a.links + k);
+        if (j >= 0) {
+          a.blocked[j] = MBK_REDUCTION_F;
+        }
+      }
     }
     depends = mbk_amg_most(depends, a.lanes);
     if (at.lane == 0 && own == a.round - 1) {
       a.counts[at.row] = 1;
-    } else if (at.lane == 0 && own == a.round) {
-      open += !depends;
-      if (depends) {
-        a.blocked[at.row] = MBK_REDUCTION_F;
-      }
+    } else if (at.lane == 0 && depends) {
+      a.blocked[at.row] = MBK_REDUCTION_F;
     }
-  }
-  open = mbk_amg_sum(open, 32);
-  if (open > 0 && mbk_lane() == 0) {
-    mbk_atomic_add(a.open, open);
   }
 }
 
-// Writes each row's column in P, or -1, and the rows of C points. `counts` is the prefix sum.
-// Writes to `counts_p`, `counts_f` and `counts_c` the lengths of the rows of P and of the row
-// blocks.
+// Writes `found` as mbi_reduction_attach does, and the rows of C points. `counts` is the prefix
+// sum. Writes to `counts_f` and `counts_c` the lengths of the rows of the row blocks.
 MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
     mbk_amg_attach(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {
   MBK_AMG_ROWS(at, a.lanes, a.rows) {
@@ -157,10 +162,60 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
       const mbk_i32 found = coarse       ? own
                             : first != 0 ? a.counts[mbk_load(a.col_ind + ~first)]
                                          : -1;
-      a.attached[at.row] = found;
-      a.counts_p[at.row] = found >= 0;
+      const bool slight =
+          fine && most < mbk_multiply(a.theta_attach, mbk_load(a.most + at.row));
+      a.found[at.row] = slight ? -2 - found : found;
       a.counts_f[at.row] = coarse ? 0 : length;
       a.counts_c[at.row] = coarse ? length : 0;
+    }
+  }
+}
+
+// Returns the C point, or -1, that an element of `found` names.
+MBK_DEVICE mbk_i32 mbk_reduction_found(const mbk_i32 *found, mbk_i32 row) {
+  const mbk_i32 own = mbk_load(found + row);
+  return own < 0 ? -2 - own : own;
+}
+
+// Writes each row's column in P, or -1, as mbi_reduction_follow does, and to `counts_p` the
+// lengths of the rows of P.
+MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+    mbk_amg_beside(MBK_GRID_CONSTANT mbk_amg_splitting_arguments a) {
+  MBK_AMG_ROWS(at, a.lanes, a.rows) {
+    const mbk_i32 own = at.row < a.rows ? mbk_load(a.found + at.row) : 0;
+    double most = 0, all = 0;
+    mbk_u32 first = 0; // the complement of the index of the first entry that is the largest
+    if (own < 0) {
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
+        const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
+        const mbk_i32 column = mbk_load(a.col_ind + k);
+        all = size > all ? size : all;
+        if (size > most && (mbk_u64)column != at.row &&
+            mbk_reduction_found(a.found, column) >= 0) {
+          most = size;
+        }
+      }
+    }
+    most = mbk_amg_most(most, a.lanes);
+    all = mbk_amg_most(all, a.lanes);
+    if (own < 0 && most > MBK_REDUCTION_NOISE * all) {
+      MBK_AMG_ENTRIES(k, a.row_ptr, at) {
+        const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;
+        const mbk_i32 column = mbk_load(a.col_ind + k);
+        if (first == 0 && size >= MBK_REDUCTION_EQUAL * most && (mbk_u64)column != at.row &&
+            mbk_reduction_found(a.found, column) >= 0) {
+          first = ~k;
+        }
+      }
+    }
+    first = mbk_amg_most(first, a.lanes);
+    if (at.row < a.rows && at.lane == 0) {
+      const mbk_i32 column = own >= 0 ? own
+                             : first != 0
+                                 ? mbk_reduction_found(a.found, mbk_load(a.col_ind + ~first))
+                                 : -1;
+      a.attached[at.row] = column;
+      a.counts_p[at.row] = column >= 0;
     }
   }
 }

@@ -19,7 +19,7 @@ static merbit_status mbi_reduction_run(mbi_amg_gpu *gpu, int kernel, int64_t row
                         arguments);
 }
 
-/* Runs rounds of PMIS until all rows are decided. Waits. */
+/* Runs rounds of the splitting until all rows are decided. Waits. */
 static merbit_status mbi_reduction_rounds(mbi_amg_gpu *gpu,
                                           mbk_amg_splitting_arguments *arguments) {
   const int64_t threads = (int64_t)arguments->rows * arguments->lanes;
@@ -30,8 +30,8 @@ static merbit_status mbi_reduction_rounds(mbi_amg_gpu *gpu,
   do {
     for (i = 0; i < MBI_AMG_ROUNDS; i++) {
       arguments->round++;
-      MBI_TRY(mbi_amg_run(gpu, MBI_AMG_BLOCK, threads, arguments));
       MBI_TRY(mbi_device_zero(gpu->context, arguments->open, sizeof facts.open, NULL));
+      MBI_TRY(mbi_amg_run(gpu, MBI_AMG_BLOCK, threads, arguments));
       MBI_TRY(mbi_amg_run(gpu, MBI_AMG_SETTLE, threads, arguments));
     }
     MBI_TRY(mbi_amg_read(gpu, &facts));
@@ -57,6 +57,7 @@ static merbit_status mbi_reduction_split(mbi_amg_gpu *gpu, mbi_amg_gpu_level *le
   s->theta = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA;
   s->theta_first = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA_FIRST;
   s->theta_second = MBI_REDUCTION_EQUAL * MBI_REDUCTION_THETA_SECOND;
+  s->theta_attach = MBI_REDUCTION_EQUAL * MBI_REDUCTION_ATTACH;
   MBI_TRY(mbi_amg_borrow(gpu, a->nnz, sizeof(int32_t), &s->links));
   MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(uint32_t), &s->influences));
   MBI_TRY(mbi_amg_borrow(gpu, a->rows, sizeof(double), &s->weight));
@@ -151,11 +152,13 @@ static merbit_status mbi_reduction_structure(mbi_amg_gpu *gpu, mbi_amg_gpu_level
   MBI_TRY(mbi_amg_keep(gpu, rows + 1, sizeof(int32_t), &level->p.row_ptr));
   s->coarse = (uint64_t)coarse;
   s->points = level->points;
+  s->found = s->influences; /* which is no longer needed */
   s->attached = level->aggregate;
   s->counts_p = level->p.row_ptr;
   s->counts_f = halves[0].row_ptr;
   s->counts_c = halves[1].row_ptr;
   MBI_TRY(mbi_amg_run(gpu, MBI_AMG_ATTACH, rows * s->lanes, s));
+  MBI_TRY(mbi_amg_run(gpu, MBI_AMG_BESIDE, rows * s->lanes, s));
   MBI_TRY(mbi_amg_scan(gpu, halves[0].row_ptr, rows));
   MBI_TRY(mbi_amg_scan(gpu, halves[1].row_ptr, rows));
   MBI_TRY(mbi_amg_read(gpu, &facts));

@@ -54,11 +54,11 @@ typedef struct mbk_amg_splitting_arguments {
   MBK_POINTER(const double) values, inverse;
   MBK_POINTER(double) most;
   mbk_u32 lanes, round;
-  double theta, theta_first, theta_second;
+  double theta, theta_first, theta_second, theta_attach;
   MBK_POINTER(mbk_i32) links;
   MBK_POINTER(mbk_u32) influences, blocked, open;
   MBK_POINTER(double) weight, p_val;
-  MBK_POINTER(mbk_i32) counts, attached, points, counts_p, counts_f, counts_c, p_col;
+  MBK_POINTER(mbk_i32) counts, found, attached, points, counts_p, counts_f, counts_c, p_col;
   MBK_POINTER(mbk_i32) nearby, near_counts, r_col;
 } mbk_amg_splitting_arguments;
 

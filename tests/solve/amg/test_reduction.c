@@ -350,10 +350,10 @@ static void test_threads(void **state) {
 }
 
 /* Makes a mesh whose entries are the largest of their rows, at one of the thresholds, or 0, all
- * up to rounding, which depends on `salt`. Some nodes have no neighbours but by rounding, some
- * rows are tiny. */
+ * up to rounding, which depends on `salt`. Some nodes have no neighbours but by rounding,
+ * others no neighbours but these, some rows are tiny. */
 static mbi_amg_csr rounded_mesh(int side, uint64_t salt) {
-  static const double sizes[] = {4, 1, 0.4, 4, 4, 1, 0};
+  static const double sizes[] = {4, 1, 0.4, 4, 4, 2, 0};
   bed_entry *entries = (bed_entry *)malloc((size_t)side * (size_t)side * 9 * sizeof *entries);
   mbi_amg_csr csr;
   int count = 0, i, d;
@@ -364,9 +364,12 @@ static mbi_amg_csr rounded_mesh(int side, uint64_t salt) {
       const double noise = bed_random(number + salt) - 0.5;
       const double scale = i % 13 == 5 ? 1e-14 : 1;
       const int j = y * side + x;
-      const double size = i % 11 == 3   ? 0
-                          : j % 11 == 3 ? (j % 2 ? 0 : 0.4)
-                                        : sizes[(int)(7 * bed_random(number))];
+      const double size = i % 11 == 3 || j % 17 == 7 ? 0
+                          : j % 11 == 3              ? (j % 2                      ? 0
+                                                        : bed_random(number) < 0.3 ? 4
+                                                                                   : 0.4)
+                          : i % 17 == 7              ? 0
+                                                     : sizes[(int)(7 * bed_random(number))];
       if (x >= 0 && x < side && y >= 0 && y < side) {
         entries[count].row = i;
         entries[count].column = j;
