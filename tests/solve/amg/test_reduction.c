@@ -214,6 +214,37 @@ static int wanted_near(const mbi_amg_level *level, int64_t i, int32_t *near) {
   return count;
 }
 
+/* Returns whether A_NN is singular to rounding, by elimination with partial pivoting. */
+static int singular(const mbi_amg_csr *a, const int32_t *near, int count) {
+  double m[12][12], swap;
+  int c, r, q;
+  for (r = 0; r < count; r++) {
+    for (c = 0; c < count; c++) {
+      m[r][c] = bed_at(a, near[r], near[c]);
+    }
+  }
+  for (c = 0; c < count; c++) {
+    int pivot = c;
+    for (r = c + 1; r < count; r++) {
+      pivot = fabs(m[r][c]) > fabs(m[pivot][c]) ? r : pivot;
+    }
+    if (fabs(m[pivot][c]) < 1e-9) {
+      return 1;
+    }
+    for (q = 0; q < count; q++) {
+      swap = m[c][q];
+      m[c][q] = m[pivot][q];
+      m[pivot][q] = swap;
+    }
+    for (r = c + 1; r < count; r++) {
+      for (q = count - 1; q >= c; q--) {
+        m[r][q] -= m[r][c] / m[c][c] * m[c][q];
+      }
+    }
+  }
+  return 0;
+}
+
 /* Each row of R has its C point and its F points N, and R A is 0 in the columns N unless A_NN
  * is singular. */
 static void check_restriction(const mbi_amg_level *level) {
@@ -237,6 +268,7 @@ static void check_restriction(const mbi_amg_level *level) {
       }
       assert_true(found);
     }
+    assert_true(!alone || count == 0 || singular(a, near, count));
     for (i = 0; !alone && i < count; i++) {
       long double sum = 0, sizes = 0;
       for (e = r->row_ptr[row]; e < r->row_ptr[row + 1]; e++) {
