@@ -277,7 +277,7 @@ static void test_padding(void **state) {
   static const double entries[] = {4, -1, -1, 4, 0, 9, -1, 9, 0, -1, 9, 9, 4, 9, 9, 9};
   static const double padding[] = {(double)NAN, 1e300, 1e-320};
   static const int exponents[] = {0, 600, -550};
-  double values[16], b[3], x[3];
+  double values[16] = {0}, b[3], x[3];
   merbit_view view = merbit_bsr(3, 3, 4, 2, 2, row_ptr, col_ind, values);
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
   merbit_solver *solver;

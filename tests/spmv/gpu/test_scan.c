@@ -226,6 +226,7 @@ static void shortest_tiles(void **state) {
   } cases[] = {{MERBIT_F64, ROWS, ROWS, ONE, 0, 0, 2, 2},
                {MERBIT_F32, ROWS, ROWS, ONE, 0, 0, 2, 2},
                {MERBIT_F32, ROWS, ROWS, ONE, 0, 4, 4, 4},
+               {MERBIT_F32, ROWS - 1, ROWS - 1, ONE, 0, 2, 2, 2}, /* a plan made again */
                {MERBIT_F32, ROWS - 1, ROWS - 1, ONE, 0, 0, 4, 4},
                {MERBIT_F64, 2 * ROWS, ROWS - 1, ONE, 0, 0, 4, 2},
                {MERBIT_F64, ALL, ALL, ONE + 1, 0.5, 0, 4, 2},

@@ -275,9 +275,8 @@ static void mbi_scan_defaults(merbit_plan *plan) {
       steps = 6;
       s->pack = wish_steps % 2 == 0 ? 2 : 1;
     } else if (nnz < processors * 16384) { /* short tiles in small blocks, for latency */
-      const int shortest = mbi_scan_shortest(plan);
-      steps = shortest ? 2 : 4;
-      s->pack = shortest && wish_steps == 0 ? 2 : s->pack;
+      steps = mbi_scan_shortest(plan) ? 2 : 4;
+      s->pack = single && (wish_steps != 0 ? wish_steps : steps) == 2 ? 2 : s->pack;
       threads = 128;
     } else if (nnz < processors * 49152) {
       steps = 8;
