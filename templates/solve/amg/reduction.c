@@ -140,10 +140,9 @@ MBI_INTERNAL merbit_status mbi_amg_attach(merbit_context *context, mbi_amg_level
 /* ---- Restriction ------------------------------------------------------------------------- */
 
 /* Adds to the `count` F points in `nearby` those new ones whose entries in `row` are at least
- * `theta` times the smaller of the largest entries of both rows, up to rounding.
- * marks[column] is the index of
- * an F point in `nearby`, or -1. Returns the new count. There is no branch for an entry,
- * because neither outcome is rare enough to be predicted. */
+ * `theta` times the smaller of the largest entries of both rows, up to rounding. marks[column]
+ * is the index of an F point in `nearby`, or -1. Returns the new count. There is no branch for
+ * an entry, because neither outcome is rare enough to be predicted. */
 static int mbi_reduction_near(const mbi_amg_level *level, int32_t row, double theta,
                               int32_t *nearby, int count, int32_t *marks) {
   const mbi_amg_csr *a = &level->a;
