@@ -3788,7 +3788,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 91
-#define MBI_KERNEL_HASH "ff8d6647f429ec388dbf784c4875e701e98634569f24b59d633df9e18e748dd2"
+#define MBI_KERNEL_HASH "6d9267ccea154bed39152687105b210e6934bc734d14a5986b992427c3e2b3a0"
 
 typedef struct mbi_source {
 	const char *name;
@@ -6057,7 +6057,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 c = n; c-- > 0;) {\nconst double z = s.m(c, n) / s.m(c, c);\n"
 "mbk_warp_sync(me.mask);\nif (own < c) {\ns.m(own, n) -= s.m(own, c) * z;\n"
 "} else if (own == c) {\ns.m(c, n) = z;\n}\nmbk_warp_sync(me.mask);\n}\nreturn true;\n}\n\n\n\n\n"
-"MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
+"MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)\n"
 "mbk_amg_restrict(MBK_GRID_CONSTANT mbk_amg_restrict_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "const mbk_multiply_lane me(MBK_REDUCTION_LANES, 1);\n"
 "mbk_reduction_system &s = ((mbk_reduction_system *)shared)[me.group];\n"

@@ -379,7 +379,7 @@ MBK_DEVICE bool mbk_reduction_solve(mbk_reduction_system &s, mbk_u32 n, double l
 // Writes the values of R: a group of lanes solves the local system of each row. Launch:
 // MBK_REDUCTION_LANES threads for each row. Shared: a mbk_reduction_system for each row of a
 // block.
-MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
+MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 5)
     mbk_amg_restrict(MBK_GRID_CONSTANT mbk_amg_restrict_arguments a) {
   MBK_SHARED_MEMORY(shared);
   const mbk_multiply_lane me(MBK_REDUCTION_LANES, 1);
