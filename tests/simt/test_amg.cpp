@@ -271,15 +271,15 @@ static void winds_are_coarsened(void **) {
 // aggregated.
 static void arrows_are_reduced(void **) {
   int found[2] = {0, 0};
-  for (int i = 0; i < 6; i++) {
-    const int64_t n = 500 + 90 * i;
+  for (int i = 0; i < 42; i++) {
+    const int64_t n = 300 + 12 * i;
     uint64_t random = (uint64_t)i;
     entries e;
     for (int64_t row = 0; row < n; row++) {
       double sum = 0;
-      for (int k = 0; k < (i < 4 ? 4 : 6); k++) {
+      for (int k = 0; k < (i % 6 < 4 ? 4 : 6); k++) {
         const int64_t far = (int64_t)(test_random(&random) % (uint64_t)n);
-        const int64_t column = i < 4 ? row + (k % 2 ? 1 : -1) * (k / 2 ? 30 : 1) : far;
+        const int64_t column = i % 6 < 4 ? row + (k % 2 ? 1 : -1) * (k / 2 ? 30 : 1) : far;
         const double size = k % 2 ? 1 : 6 + (double)(far % 4);
         if (column >= 0 && column < n && column != row) {
           e[{row, column}] = far % 11 == 0 ? size / 8 : -size;
@@ -294,7 +294,7 @@ static void arrows_are_reduced(void **) {
     found[cpu.at[0].reduced]++;
     check_turn(in, i);
   }
-  assert_true(found[0] > 0 && found[1] > 3);
+  assert_true(found[0] > 4 && found[1] > 20);
 }
 
 // Makes levels by reduction on the CPU, and in the shim those of values that differ by up to
