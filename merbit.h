@@ -3787,8 +3787,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #endif
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
-#define MBI_SOURCES 91
-#define MBI_KERNEL_HASH "6d9267ccea154bed39152687105b210e6934bc734d14a5986b992427c3e2b3a0"
+#define MBI_SOURCES 92
+#define MBI_KERNEL_HASH "d436f1c451434203e1f02415a166b8bd3a5f52b320543e25afebe268fdab899f"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5460,24 +5460,33 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return *(const volatile mbk_u32 *)address;\n}\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load(const T *address) {\nreturn __ldg(address);\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {\nreturn __ldcg(address);\n"
-"}\n\nMBK_DEVICE void mbk_fence() {\n__threadfence();\n}\n\n\n\n\n"
-"MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {\n"
-"const mbk_u64 bits = (mbk_u64)__double_as_longlong(value);\n"
-"const mbk_u64 low = bits << 32 | mark, high = (bits >> 32 << 32) | mark;\n",
-"#if __CUDA_ARCH__ >= 700\nasm volatile(\"st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};\"\n:\n"
-": \"l\"(slot), \"l\"(low), \"l\"(high)\n: \"memory\");\n#else\n"
-"((volatile mbk_u64 *)slot)[0] = low;\n((volatile mbk_u64 *)slot)[1] = high;\n#endif\n}\n\n"
-"template <int COUNT>\n"
-"MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)[COUNT]) {\n"
-"bool missing;\ndo {\nmissing = false;\n#pragma unroll\nfor (int k = 0; k < COUNT; k++) {\n"
-"mbk_u64 low, high;\n#if __CUDA_ARCH__ >= 700\n"
-"asm volatile(\"ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];\"\n: \"=l\"(low), \"=l\"(high)\n"
-": \"l\"(slots + 2 * k)\n: \"memory\");\n#else\nlow = ((const volatile mbk_u64 *)slots)[2 * k];\n"
-"high = ((const volatile mbk_u64 *)slots)[2 * k + 1];\n#endif\n"
-"missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;\n"
-"values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));\n}\n"
-"} while (missing);\n}\n\n\n\n"
-"template <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\nT at[N];\n};\n\n"
+"}\n\nMBK_DEVICE void mbk_fence() {\n__threadfence();\n}\n\ntemplate <class T> union mbk_words {\n"
+"T value;\nmbk_u32 word[sizeof(T) / 4];\n};\n\n\n\n\n\n\n"
+"template <class T> MBK_DEVICE void mbk_post(mbk_u64 *slot, T value, mbk_u32 mark) {\n",
+"const int WORDS = sizeof(T) / 4;\nmbk_words<T> words;\nmbk_u64 marked[WORDS];\n"
+"words.value = value;\n#pragma unroll\nfor (int i = 0; i < WORDS; i++) {\n"
+"marked[i] = (mbk_u64)words.word[i] << 32 | mark;\n}\n#pragma unroll\n"
+"for (int i = 0; i < WORDS; i += 2) {\n#if __CUDA_ARCH__ >= 700\nif (WORDS > 1) {\n"
+"asm volatile(\"st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};\"\n:\n"
+": \"l\"(slot + i), \"l\"(marked[i]), \"l\"(marked[(i + 1) % WORDS])\n: \"memory\");\ncontinue;\n"
+"}\n#endif\n((volatile mbk_u64 *)slot)[i] = marked[i];\nif (WORDS > 1) {\n"
+"((volatile mbk_u64 *)slot)[i + 1] = marked[(i + 1) % WORDS];\n}\n}\n}\n\n"
+"template <class T> MBK_DEVICE bool mbk_posted(const mbk_u64 *slot, mbk_u32 mark, T &value) {\n"
+"const int WORDS = sizeof(T) / 4;\nmbk_words<T> words;\nmbk_u64 marked[WORDS];\n"
+"bool complete = true;\n#pragma unroll\nfor (int i = 0; i < WORDS; i += 2) {\n"
+"#if __CUDA_ARCH__ >= 700\nif (WORDS > 1) {\n"
+"asm volatile(\"ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];\"\n"
+": \"=l\"(marked[i]), \"=l\"(marked[(i + 1) % WORDS])\n: \"l\"(slot + i)\n: \"memory\");\n"
+"continue;\n}\n#endif\nmarked[i] = ((const volatile mbk_u64 *)slot)[i];\nif (WORDS > 1) {\n"
+"marked[(i + 1) % WORDS] = ((const volatile mbk_u64 *)slot)[i + 1];\n}\n}\n#pragma unroll\n"
+"for (int i = 0; i < WORDS; i++) {\ncomplete = complete && (mbk_u32)marked[i] == mark;\n"
+"words.word[i] = (mbk_u32)(marked[i] >> 32);\n}\nvalue = words.value;\nreturn complete;\n}\n\n\n"
+"template <int COUNT, class T>\n"
+"MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, mbk_u64 exist,\n"
+"T (&values)[COUNT]) {\nbool missing;\ndo {\nmissing = false;\n#pragma unroll\n"
+"for (int k = 0; k < COUNT; k++) {\nif (k < exist) {\n",
+"missing |= !mbk_posted(slots + k * (sizeof(T) / 4), mark, values[k]);\n}\n}\n} while (missing);\n"
+"}\n\n\n\ntemplate <class T, int N> struct __align__(sizeof(T) * N) mbk_pack {\nT at[N];\n};\n\n"
 "template <class T, int N> union mbk_pack_bits {\nmbk_pack<T, N> pack;\nunsigned short half;\n"
 "unsigned one;\nuint2 two;\nuint4 four;\n};\n\n\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack(const T *address) {\n"
@@ -5487,7 +5496,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "bits.half = __ldg((const unsigned short *)address);\n} else {\n"
 "bits.one = __ldg((const unsigned *)address);\n}\nreturn bits.pack;\n}\n\n\n\n"
 "#define MBK_LOAD_BITS(LOAD) \\\nif (sizeof(T) * N == 16) { \\\n"
-"LOAD(\"v4.b32 {%0, %1, %2, %3}, [%4]\", \"%5\", \"=r\"(bits.four.x), \"=r\"(bits.four.y), \\\n",
+"LOAD(\"v4.b32 {%0, %1, %2, %3}, [%4]\", \"%5\", \"=r\"(bits.four.x), \"=r\"(bits.four.y), \\\n"
 "\"=r\"(bits.four.z), \"=r\"(bits.four.w)); \\\n} else if (sizeof(T) * N == 8) { \\\n"
 "LOAD(\"v2.b32 {%0, %1}, [%2]\", \"%3\", \"=r\"(bits.two.x), \"=r\"(bits.two.y)); \\\n"
 "} else if (sizeof(T) * N == 4) { \\\nLOAD(\"b32 %0, [%1]\", \"%2\", \"=r\"(bits.one)); \\\n"
@@ -5497,7 +5506,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_pack_bits<T, N> bits;\n#define MBK_AHEAD(form, next, ...) \\\n"
 "asm volatile(\"ld.global.\" form \";\" : __VA_ARGS__ : \"l\"(address))\n"
 "MBK_LOAD_BITS(MBK_AHEAD)\n#undef MBK_AHEAD\nreturn bits.pack;\n}\n"
-"template <class T> MBK_DEVICE T mbk_load_ahead(const T *address) {\n"
+"template <class T> MBK_DEVICE T mbk_load_ahead(const T *address) {\n",
 "return mbk_load_pack_ahead<T, 1>(address).at[0];\n}\n\n\n\n\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_streaming(const T *address) {\n"
 "mbk_pack_bits<T, N> bits;\n#if MBK_KEPT && __CUDA_ARCH__ >= 800 && \\\n"
@@ -5509,7 +5518,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_LOAD_BITS(MBK_STREAM)\n#undef MBK_STREAM\n#else\nif (sizeof(T) * N == 16) {\n"
 "bits.four = __ldcs((const uint4 *)address);\n} else if (sizeof(T) * N == 8) {\n"
 "bits.two = __ldcs((const uint2 *)address);\n} else if (sizeof(T) * N == 4) {\n"
-"bits.one = __ldcs((const unsigned *)address);\n} else if (sizeof(T) * N == 2) {\n",
+"bits.one = __ldcs((const unsigned *)address);\n} else if (sizeof(T) * N == 2) {\n"
 "bits.half = __ldcs((const unsigned short *)address);\n} else {\n"
 "bits.one = __ldcs((const unsigned char *)address);\n}\n#endif\nreturn bits.pack;\n}\n"
 "template <class T> MBK_DEVICE T mbk_load_streaming(const T *address) {\n#if MBK_KEPT\n"
@@ -5520,7 +5529,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "template <int BYTES> MBK_DEVICE void mbk_copy_ahead(void *shared, const void *global) {\n"
 "#if __CUDA_ARCH__ >= 800\nconst unsigned to = (unsigned)__cvta_generic_to_shared(shared);\n"
 "if (BYTES == 16) {\nasm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\"\n:\n"
-": \"r\"(to), \"l\"(global)\n: \"memory\");\n} else {\n"
+": \"r\"(to), \"l\"(global)\n: \"memory\");\n} else {\n",
 "asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2;\"\n:\n"
 ": \"r\"(to), \"l\"(global), \"n\"(BYTES)\n: \"memory\");\n}\n#else\n"
 "*(mbk_pack<mbk_u32, BYTES / 4> *)shared = *(const mbk_pack<mbk_u32, BYTES / 4> *)global;\n"
@@ -5532,7 +5541,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return mbk_load(address);\n#else\nreturn *address;\n#endif\n}\n"
 "template <class T, int N> MBK_DEVICE mbk_pack<T, N> mbk_load_pack_after_wait(const T *address) {\n"
 "#if MBK_PLAIN_LAUNCH\nreturn mbk_load_pack<T, N>(address);\n#else\n"
-"return *(const mbk_pack<T, N> *)address;\n#endif\n}\n\n\n\n",
+"return *(const mbk_pack<T, N> *)address;\n#endif\n}\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_load_behind(const T *address) {\nreturn mbk_load(address);\n"
 "}\n\nMBK_DEVICE void mbk_release() {\n#if __CUDA_ARCH__ >= 900\n"
 "asm volatile(\"griddepcontrol.launch_dependents;\" : : :);\n#endif\n}\n\n\n\n"
@@ -6709,7 +6718,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "return;\n}\nmbk_fused_prefetch(s, ahead, !backwards);\n#pragma unroll\n"
 "for (int k = 0; k < COUNT; k++) {\nsums[k] = 0;\n}\n"
 "for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {\ndouble parts[COUNT];\n"
-"mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);\n#pragma unroll\n"
+"mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, COUNT, parts);\n#pragma unroll\n"
 "for (int k = 0; k < COUNT; k++) {\n"
 "sums[k] = k < ADDS ? sums[k] + parts[k] : parts[k] > sums[k] ? parts[k] : sums[k];\n}\n}\n"
 "mbk_step_reduce<ADDS, MAXES>(sums, s.shared);\n}\n\n\n"
@@ -9151,6 +9160,86 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_SHARED_MEMORY(shared);\n"
 "mbk_fixup(a.tile_row + a.tiles + 1, a.tile_row, a.row_id, a.row_bits, a.firsts, a.tails, a.y,\n"
 "a.tiles, a.filled, 0, (MBK_COMPUTE *)shared, MBK_SCALAR_ARGUMENTS);\n}\n"}},
+{"spmv/gpu/scan/linked.cu", {
+"\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n#include \"jit/device.cuh\"\n"
+"#include \"spmv/shared/algebra.cuh\"\n\n#include \"spmv/gpu/scan/tile.cuh\"\n\n"
+"#include \"spmv/gpu/scan/products.cuh\"\n\n#include \"spmv/gpu/scan/build.cuh\"\n\n"
+"#include \"spmv/gpu/scan/fill.cuh\"\n\n"
+"typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
+"*row_bits; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
+"MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
+"*slots; mbk_u64 rows, nnz, tiles; mbk_u32 fill_rate; mbk_scalar alpha, beta; } "
+"mbk_scan_product_arguments;\n"
+"#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
+"mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
+"*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
+"MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 *a_slots, mbk_u64 a_rows, "
+"mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u32 a_fill_rate, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
+"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_slots, a_rows, a_nnz, a_tiles, "
+"a_fill_rate, a_alpha, a_beta\n\n#define MBK_WARPS (MBK_THREADS / 32)\n"
+"#define MBK_SLOT_WORDS (sizeof(MBK_COMPUTE) / 4)\n#define MBK_SLOT_MARK 1u\n"
+"#define MBK_SLOTS_AHEAD 4u\n\n\n\n"
+"MBK_DEVICE MBK_COMPUTE mbk_scan_earlier(mbk_u64 *slots, mbk_u64 from, mbk_u64 to) {\n"
+"MBK_COMPUTE sum = MBK_ZERO;\n"
+"for (from += MBK_SLOTS_AHEAD * mbk_lane(); from < to; from += MBK_SLOTS_AHEAD * 32) {\n",
+"MBK_COMPUTE parts[MBK_SLOTS_AHEAD];\nmbk_u64 *const own = slots + from * MBK_SLOT_WORDS;\n"
+"mbk_collect<MBK_SLOTS_AHEAD>(own, MBK_SLOT_MARK, to - from, parts);\n#pragma unroll\n"
+"for (mbk_u32 i = 0; i < MBK_SLOTS_AHEAD; i++) {\nif (i < to - from) {\n"
+"sum = MBK_ADD(sum, parts[i]);\n#pragma unroll\n"
+"for (mbk_u32 word = 0; word < MBK_SLOT_WORDS; word++) {\nown[i * MBK_SLOT_WORDS + word] = 0;\n}\n"
+"}\n}\n}\nreturn mbk_scan_reduce(sum);\n}\n\n\n\ntemplate <bool adds>\n"
+"MBK_DEVICE void mbk_scan_run(const mbk_scan_product_arguments &a, mbk_u32 block,\n"
+"MBK_SCALAR alpha, MBK_SCALAR beta, char *shared) {\n"
+"MBK_COMPUTE *const firsts = (MBK_COMPUTE *)shared;\n"
+"MBK_COMPUTE *const tails = firsts + MBK_WARPS;\n"
+"MBK_VECTOR *const olds = (MBK_VECTOR *)(tails + MBK_WARPS);\n"
+"MBK_VECTOR *const old = olds + mbk_thread() / 32 * MBK_OLD_ROWS;\n"
+"mbk_u32 *const closes = (mbk_u32 *)(olds + (adds ? MBK_WARPS * MBK_OLD_ROWS : 0));\n"
+"const mbk_u32 *const row_id = a.row_id;\n"
+"const mbk_u32 warp = mbk_thread() / 32, lane = mbk_lane();\n"
+"const mbk_u32 tile = block * MBK_WARPS + warp;\nconst mbk_u32 held = adds ? MBK_OLD_ROWS : 0;\n"
+"mbk_u32 ends = 0, row_number = 0, back = MBK_OPEN;\nmbk_scan_no_dot none;\n"
+"if (tile < a.tiles) {\nMBK_COMPUTE product[MBK_GROUPS][MBK_PACK];\n"
+"ends = lane < MBK_STEPS ? mbk_load(a.row_ends + tile * MBK_STEPS + lane) : 0;\n"
+"row_number = mbk_load(a.tile_row + tile);\nback = mbk_load(a.tile_row + a.tiles + 1 + tile);\n"
+"const mbk_scan_rows rows = {row_id, a.y, row_number,\n"
+"adds ? mbk_load(a.tile_row + tile + 1) : 0, ends};\n"
+"mbk_scan_multiply<adds>(a.col_ind, a.values, a.x, (mbk_u64)tile * MBK_TILE_NONZEROS, a.nnz,\n"
+"rows, alpha, product, old);\n"
+"(void)mbk_scan_commit(product, ends, row_number, warp, row_id, a.y, firsts, tails, alpha,\n",
+"beta, old, held, none);\n} else if (lane == 31) {\ntails[warp] = MBK_ZERO;\n}\n"
+"const bool closing = back != MBK_OPEN;\nif (lane == 0) {\ncloses[warp] = closing;\n}\n"
+"mbk_block_sync();\nconst MBK_COMPUTE tail = lane < MBK_WARPS ? tails[lane] : MBK_ZERO;\n"
+"const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[lane] != 0);\n"
+"if (warp == MBK_WARPS - 1 && tile + 1 < a.tiles) {\n"
+"const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
+"const MBK_COMPUTE part = mbk_scan_reduce(lane >= last ? tail : MBK_ZERO);\n"
+"if (lane == MBK_STEPS - 1 && ends >> 31 == 0) {\n"
+"mbk_post(a.slots + (mbk_u64)block * MBK_SLOT_WORDS, part, MBK_SLOT_MARK);\n}\n}\n\n\n"
+"if (closing) {\nconst mbk_u32 before = closers & ((1u << warp) - 1);\n"
+"const mbk_u32 from = before != 0 ? 31 - (mbk_u32)mbk_leading_zeros(before) : 0;\n"
+"MBK_COMPUTE sum = mbk_scan_reduce(lane >= from && lane < warp ? tail : MBK_ZERO);\n"
+"if (back > warp) {\n"
+"sum = MBK_ADD(mbk_scan_earlier(a.slots, (tile - back) / MBK_WARPS, block), sum);\n}\n"
+"if (lane == 0) {\n"
+"mbk_scan_commit_row(row_number, 0, MBK_ADD(sum, firsts[warp]), row_id, a.y, alpha, beta,\n"
+"old, held, none);\n}\n}\n}\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_scan_linked(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
+"MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
+"mbk_u32 block;\n"
+"if (mbk_scan_fill<false>(a.row_bits, a.y, a.rows, a.fill_rate, factor, MBK_ABSENT, block)) {\n"
+"return;\n}\nmbk_table_take(a.table, factor, MBK_THREADS);\n"
+"mbk_scan_run<false>(a, block, factor, MBK_ABSENT,\n",
+"(char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n\n\n\n"
+"MBK_KERNEL_1 MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_scan_linked_sum(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) "
+"{ MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
+"MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_SCALARS_LOAD;\nmbk_u32 block;\n"
+"if (mbk_scan_fill<true>(a.row_bits, a.y, a.rows, a.fill_rate, alpha, beta, block)) {\nreturn;\n"
+"}\nmbk_table_take(a.table, alpha, MBK_THREADS);\n"
+"mbk_scan_run<true>(a, block, alpha, beta, (char *)((MBK_COMPUTE *)shared + MBK_TABLE));\n}\n"}},
 {"spmv/gpu/scan/products.cuh", {
 "\n\n#ifndef MBK_TILE_NONZEROS\n#error \"include spmv/gpu/scan/tile.cuh before\"\n#endif\n"
 "#ifndef MBK_ALIGNED\n#error MBK_ALIGNED\n#endif\n\n\n\n#ifndef MBK_GATHER\n"
@@ -9266,15 +9355,16 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
 "*row_bits; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
 "MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
-"rows, nnz, tiles; mbk_u32 fill_rate; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
+"*slots; mbk_u64 rows, nnz, tiles; mbk_u32 fill_rate; mbk_scalar alpha, beta; } "
+"mbk_scan_product_arguments;\n"
 "#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
 "mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
 "*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
-"MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, "
-"mbk_u64 a_tiles, mbk_u32 a_fill_rate, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 *a_slots, mbk_u64 a_rows, "
+"mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u32 a_fill_rate, mbk_scalar a_alpha, mbk_scalar a_beta\n"
 "#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
-"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_fill_rate, "
-"a_alpha, a_beta\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_slots, a_rows, a_nnz, a_tiles, "
+"a_fill_rate, a_alpha, a_beta\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
 "mbk_scan_product(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
 "MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "mbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\nmbk_u32 block;\n"
@@ -9436,17 +9526,18 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "typedef struct mbk_scan_product_arguments { const mbk_u32 *row_ends, *tile_row, *row_id, "
 "*row_bits; const mbk_u64 *block_start; const mbk_i32 *col_ind; const MBK_VALUE *values; const "
 "MBK_COMPUTE *table; const MBK_VECTOR *x; MBK_VECTOR *y; MBK_COMPUTE *firsts, *tails; mbk_u64 "
-"rows, nnz, tiles; mbk_u32 fill_rate; mbk_scalar alpha, beta; } mbk_scan_product_arguments;\n"
+"*slots; mbk_u64 rows, nnz, tiles; mbk_u32 fill_rate; mbk_scalar alpha, beta; } "
+"mbk_scan_product_arguments;\n"
 "#define mbk_scan_product_parameters const mbk_u32 *a_row_ends, const mbk_u32 *a_tile_row, const "
 "mbk_u32 *a_row_id, const mbk_u32 *a_row_bits, const mbk_u64 *a_block_start, const mbk_i32 "
 "*a_col_ind, const MBK_VALUE *a_values, const MBK_COMPUTE *a_table, const MBK_VECTOR *a_x, "
-"MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 a_rows, mbk_u64 a_nnz, "
-"mbk_u64 a_tiles, mbk_u32 a_fill_rate, mbk_scalar a_alpha, mbk_scalar a_beta\n"
+"MBK_VECTOR *a_y, MBK_COMPUTE *a_firsts, MBK_COMPUTE *a_tails, mbk_u64 *a_slots, mbk_u64 a_rows, "
+"mbk_u64 a_nnz, mbk_u64 a_tiles, mbk_u32 a_fill_rate, mbk_scalar a_alpha, mbk_scalar a_beta\n"
 "#define mbk_scan_product_fields a_row_ends, a_tile_row, a_row_id, a_row_bits, a_block_start, "
-"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_rows, a_nnz, a_tiles, a_fill_rate, "
-"a_alpha, a_beta\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
-"mbk_scan_whole(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { "
-"MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n",
+"a_col_ind, a_values, a_table, a_x, a_y, a_firsts, a_tails, a_slots, a_rows, a_nnz, a_tiles, "
+"a_fill_rate, a_alpha, a_beta\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_THREADS, MBK_BLOCKS)\n"
+"mbk_scan_whole(MBK_PARAMETERS(mbk_scan_product_arguments, a, mbk_scan_product_parameters)) { ",
+"MBK_JOIN(mbk_scan_product_arguments, a, mbk_scan_product_fields)\nMBK_SCALARS_OF(a);\n"
 "MBK_SHARED_MEMORY(shared);\nmbk_release();\nMBK_STOP_HERE\nconst MBK_SCALAR factor = MBK_ALPHA;\n"
 "mbk_u32 block;\n"
 "if (mbk_scan_fill<false>(a.row_bits, a.y, a.rows, a.fill_rate, factor, MBK_ABSENT, block)) {\n"
@@ -21640,7 +21731,7 @@ typedef struct mbk_scan_product_arguments {
 	mbi_devptr row_ends, tile_row, row_id, row_bits, block_start;
 	mbi_devptr col_ind, values;
 	mbi_devptr table, x, y;
-	mbi_devptr firsts, tails;
+	mbi_devptr firsts, tails, slots;
 	mbk_u64 rows, nnz, tiles;
 	mbk_u32 fill_rate;
 	mbk_scalar alpha, beta;
@@ -21655,6 +21746,7 @@ typedef struct mbi_scan_schedule {
 	int steps, threads, resident, depth;
 	int pack;
 	int whole;
+	int linked;
 	int fitted;
 	int dots;
 	int held;
@@ -21732,9 +21824,19 @@ static int mbi_scan_crowded(const merbit_plan *plan) {
 			(uint64_t)plan->context->device.multiprocessors;
 }
 
+static int mbi_scan_gathers(const merbit_plan *plan) { return plan->nonempty.sectors > 0.47; }
+
+static int mbi_scan_suits_links(const merbit_plan *plan) {
+	const uint64_t nnz = plan->device.nnz;
+	return mbi_plan_accumulator(plan) != MERBIT_C128 && plan->nonempty.typical >= 1024 &&
+			nnz < 49152 * (uint64_t)plan->context->device.multiprocessors &&
+			(mbi_scan_gathers(plan) || nnz <= mbi_scan_at_once(plan, 8));
+}
+
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t most) {
 	const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
-	return nnz <= mbi_scan_at_once(plan, 12) ? longest <= most && !mbi_scan_crowded(plan)
+	return mbi_scan_suits_links(plan) ? 0
+			: nnz <= mbi_scan_at_once(plan, 12) ? longest <= most && !mbi_scan_crowded(plan)
 			: nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
 }
 
@@ -21753,8 +21855,8 @@ static void mbi_scan_size_rows(merbit_plan *plan) {
 	const uint64_t lanes = (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
 	s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
 	s->held = 32;
-	s->fixup_blocks =
-			s->whole ? 0 : (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
+	s->fixup_blocks = s->whole || s->linked ? 0
+			: (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
 	s->empty_rows = plan->device.rows - plan->nonempty.count;
 	s->fill_blocks = 0;
 	if (s->empty_rows > 0 && s->fills) {
@@ -21820,6 +21922,22 @@ static int mbi_scan_shortest(const merbit_plan *plan) {
 			plan->device.nnz <= 64 * plan->nonempty.count;
 }
 
+static void mbi_scan_link(merbit_plan *plan) {
+	const merbit_plan_desc *wish = &plan->desc;
+	const int wish_steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
+	const uint64_t nnz = plan->device.nnz;
+	mbi_scan_schedule *s = mbi_scan_of(plan);
+	const int large = nnz <= mbi_scan_at_once(plan, 4) || !mbi_scan_gathers(plan);
+	int steps = nnz <= mbi_scan_at_once(plan, 12) ? 2 : 4;
+	if (large) {
+		steps = nnz <= mbi_scan_at_once(plan, 2) ? 2 : nnz <= mbi_scan_at_once(plan, 4) ? 4 : 8;
+	}
+	s->steps = wish_steps != 0 ? wish_steps : steps;
+	s->threads = wish->block_threads != 0 ? wish->block_threads : large ? 1024 : 128;
+	s->pack =
+			mbi_plan_accumulator(plan) == MERBIT_F32 && plan->streaming && s->steps % 4 == 0 ? 4 : 2;
+}
+
 static void mbi_scan_defaults(merbit_plan *plan) {
 	const merbit_plan_desc *wish = &plan->desc;
 	const int wish_steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
@@ -21842,9 +21960,10 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 		s->threads = wish->block_threads != 0 ? s->threads : mbi_scan_narrow(plan, steps);
 	}
 	s->steps = wish_steps != 0 ? wish_steps : steps;
+	s->linked = wish_whole != 2 && mbi_scan_suits_links(plan);
 	s->whole = nnz > 0 && (wish_whole == 2 || (wish_whole == 0 && s->threads >= 64 &&
 			mbi_scan_suits_whole(plan, mbi_scan_longest(s))));
-	if (!s->whole) {
+	if (s->linked) { mbi_scan_link(plan); } else if (!s->whole) {
 		const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
 		const int twice = mbi_scan_takes_twice(plan);
 		s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
@@ -21876,9 +21995,10 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 
 static int mbi_scan_has_dots(const merbit_plan *plan) {
 	const mbi_device_csr *csr = &plan->device;
-	return plan->making.dots && !mbi_scan_of(plan)->whole && mbi_plan_plain(plan) &&
-			csr->rows == csr->cols && csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS &&
-			csr->nnz < 8 * csr->rows && csr->form != MBI_VALUES_COLUMN;
+	return plan->making.dots && !mbi_scan_of(plan)->whole && !mbi_scan_of(plan)->linked &&
+			mbi_plan_plain(plan) && csr->rows == csr->cols &&
+			csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS && csr->nnz < 8 * csr->rows &&
+			csr->form != MBI_VALUES_COLUMN;
 }
 
 static int mbi_scan_held(const merbit_plan *plan) {
@@ -21936,11 +22056,12 @@ static unsigned mbi_scan_held_shared(const merbit_plan *plan, int adds) {
 			(unsigned)mbi_type_size(mbi_plan_accumulator(plan)) : 0;
 }
 
-static unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
+static unsigned mbi_scan_product_shared(const merbit_plan *plan, int adds) {
+	const mbi_scan_schedule *s = mbi_scan_of(plan);
 	const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
-	const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
-	return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
-			mbi_scan_held_shared(plan, adds);
+	const unsigned buffers = s->whole ? 2 : s->linked ? 1 : 0;
+	return mbi_value_shared(plan) + mbi_scan_held_shared(plan, adds) +
+			(unsigned)s->threads / 32 * buffers * (2 * size + (unsigned)sizeof(uint32_t));
 }
 
 /* ==== >>spmv/gpu/scan/scan.c  CUDA: SCAN, tiles of nonzeros, segmented scans by shuffles ==== */
@@ -21975,21 +22096,26 @@ static merbit_status mbi_scan_kernels(merbit_plan *plan) {
 	return mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_scan_fixup", &s->fixup);
 }
 
+static const char *mbi_scan_product_name(const mbi_scan_schedule *s, int adds) {
+	return s->whole    ? adds ? "mbk_scan_whole_sum" : "mbk_scan_whole"
+			: s->linked ? adds ? "mbk_scan_linked_sum" : "mbk_scan_linked" : adds      ? "mbk_scan_sum"
+			: "mbk_scan_product";
+}
+
 static merbit_status mbi_scan_specialise(merbit_plan *plan) {
 	merbit_context *context = plan->context;
 	mbi_scan_schedule *s = mbi_scan_of(plan);
 	mbi_preamble preamble;
 	mbi_scan_preamble(plan, &preamble);
-	MBI_TRY(mbi_plan_program(plan, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
+	MBI_TRY(mbi_plan_program(plan, s->whole    ? "spmv/gpu/scan/whole.cu"
+			: s->linked ? "spmv/gpu/scan/linked.cu" : "spmv/gpu/scan/scan.cu",
 			&preamble, 3, &plan->program));
-	if (s->whole) {
+	if (s->whole || s->linked) {
 		MBI_TRY(mbi_program_part_kernel(context, &plan->program, 2, "mbk_scan_build", &s->build));
-		MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut));
 	} else { MBI_TRY(mbi_scan_kernels(plan)); }
-	MBI_TRY(mbi_program_kernel(context, &plan->program,
-			s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product));
-	return mbi_program_part_kernel(context, &plan->program, 1,
-			s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
+	if (s->whole) { MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut)); }
+	MBI_TRY(mbi_program_kernel(context, &plan->program, mbi_scan_product_name(s, 0), &s->product));
+	return mbi_program_part_kernel(context, &plan->program, 1, mbi_scan_product_name(s, 1), &s->sum);
 }
 
 static merbit_status mbi_scan_build(merbit_plan *plan) {
@@ -22071,8 +22197,14 @@ static void mbi_scan_destroy(merbit_plan *plan) {
 
 static uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
 	const mbi_scan_schedule *s = mbi_scan_of(plan);
-	return s->whole ? 0 : s->tiles * (2 * mbi_type_size(mbi_plan_accumulator(plan)) +
-			(s->dots ? sizeof(double) : 0));
+	const uint64_t size = mbi_type_size(mbi_plan_accumulator(plan));
+	return s->whole ? 0 : s->linked ? s->blocks * 2 * size
+			: s->tiles * (2 * size + (s->dots ? sizeof(double) : 0));
+}
+
+static uint64_t mbi_scan_slot_bytes(const merbit_plan *plan) {
+	return plan->cuda->carry_bytes == mbi_scan_carry_bytes && mbi_scan_of(plan)->linked
+			? mbi_scan_carry_bytes(plan) : 0;
 }
 
 static uint64_t mbi_scan_dot_parts(const merbit_plan *plan) {
@@ -22113,7 +22245,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 	mbi_scan_schedule *s = mbi_scan_of(plan);
 	const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
 	const int adds = mbi_plan_adds(plan, beta);
-	mbi_devptr tails = s->whole ? 0 : carries + s->tiles * size;
+	const int joins = !s->whole && !s->linked;
 	mbk_scan_product_arguments arguments;
 	if (s->blocks > 0) {
 		arguments.row_ends = s->row_ends;
@@ -22126,20 +22258,18 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
 		arguments.table = plan->device.table;
 		arguments.x = x;
 		arguments.y = y;
-		arguments.firsts = carries;
-		arguments.tails = tails;
+		arguments.firsts = joins ? carries : 0;
+		arguments.tails = joins ? carries + s->tiles * size : 0;
+		arguments.slots = s->linked ? carries : 0;
 		arguments.rows = plan->device.rows;
 		arguments.nnz = plan->device.nnz;
 		arguments.tiles = s->tiles;
 		arguments.fill_rate = mbi_scan_fill_rate(s);
 		arguments.alpha = mbi_plan_scalar(plan, alpha);
 		arguments.beta = mbi_plan_scalar(plan, beta);
-		MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product,
-				s->whole ? adds ? "mbk_scan_whole_sum" : "mbk_scan_whole" : adds   ? "mbk_scan_sum"
-				: "mbk_scan_product", (int64_t)(s->blocks + s->fill_blocks), s->threads, s->whole
-				? mbi_scan_whole_shared(plan, adds)
-				: mbi_value_shared(plan) + mbi_scan_held_shared(plan, adds),
-				stream, &arguments, sizeof arguments));
+		MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product, mbi_scan_product_name(s, adds),
+				(int64_t)(s->blocks + s->fill_blocks), s->threads,
+				mbi_scan_product_shared(plan, adds), stream, &arguments, sizeof arguments));
 	}
 	return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, mbi_plan_start(plan, 1));
 }
@@ -22154,7 +22284,7 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
 	const mbi_scan_schedule *s = mbi_scan_of(plan);
 	return snprintf(text, size, "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
 			" empty rows, %d threads%s%s", s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-			s->whole ? " with whole rows" : "",
+			s->whole    ? " with whole rows" : s->linked ? " in linked blocks" : "",
 			plan->passing == 16 ? ", matrix by streaming loads" : "");
 }
 
@@ -22182,10 +22312,12 @@ static void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, uint64
 }
 
 static merbit_status mbi_scan_bound(merbit_plan *plan, mbi_bound *bound) {
-	uint64_t steps;
+	uint64_t steps, least;
 	MBI_TRY(mbi_scan_size(plan));
 	steps = (uint64_t)mbi_scan_of(plan)->steps;
-	mbi_scan_bound_tiles(plan, mbi_knob(plan, MBI_KNOB_SCAN_STEPS) == 0 && steps > 4 ? 4 : steps,
+	least = plan->device.nnz <= mbi_scan_at_once(plan, 12) ? 2 : 4;
+	mbi_scan_bound_tiles(
+			plan, mbi_knob(plan, MBI_KNOB_SCAN_STEPS) == 0 && steps > least ? least : steps,
 			mbi_type_size(mbi_plan_accumulator(plan)), bound);
 	return MERBIT_OK;
 }
@@ -25910,6 +26042,11 @@ static uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
 			: plan->cuda->carry_bytes(plan);
 }
 
+static merbit_status mbi_scratch_clear(const merbit_plan *plan, mbi_devptr scratch) {
+	const uint64_t bytes = mbi_scan_slot_bytes(plan);
+	return bytes > 0 ? mbi_device_zero(plan->context, scratch, bytes, NULL) : MERBIT_OK;
+}
+
 static void mbi_method_forget(merbit_plan *plan) {
 	mbi_release(plan->context, plan->state);
 	plan->state = NULL;
@@ -26882,6 +27019,7 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
 	if (status == MERBIT_OK) {
 		status = mbi_plan_allocate(plan, mbi_scratch_bytes(plan), "carries", &carries);
 	}
+	if (status == MERBIT_OK) { status = mbi_scratch_clear(plan, carries); }
 	if (status == MERBIT_OK) {
 		status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
 	}
@@ -28470,6 +28608,7 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
 	MBI_TRY(mbi_device_enter(context));
 	(void)mbi_workspace_bytes(plan, bytes);
 	status = mbi_plan_allocate_parts(plan, "a workspace", 5, parts, bytes);
+	if (status == MERBIT_OK) { status = mbi_scratch_clear(plan, workspace->device_carries); }
 	if (status == MERBIT_OK && workspace->sums_scratch != 0) {
 		status = mbi_device_zero(context, workspace->sums_scratch, MBI_EPILOGUE_PARTS, NULL);
 	}

@@ -195,43 +195,86 @@ template <class T> MBK_DEVICE T mbk_load_fresh(const T *address) {
 MBK_DEVICE void mbk_fence() {
   __threadfence();
 }
-// Posts a number for the other blocks of a cooperative launch. (In other launches a block might
-// wait for one that never starts.) The slot is two 8-byte words, aligned to 16 bytes. Each word
-// holds half of the number and the mark of this exchange. A reader that finds the mark in both
-// words has the whole number, so no memory ordering is needed.
-MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {
-  const mbk_u64 bits = (mbk_u64)__double_as_longlong(value);
-  const mbk_u64 low = bits << 32 | mark, high = (bits >> 32 << 32) | mark;
+// A number as 4-byte words.
+template <class T> union mbk_words {
+  T value;
+  mbk_u32 word[sizeof(T) / 4];
+};
+
+// Posts a number for other blocks of the launch. If it is not cooperative, only blocks of
+// higher numbers may wait for it, because GPUs start blocks in their order. The slot has an
+// 8-byte word for every 4 bytes of the number, and is aligned to 16 bytes or, if it is one
+// word, to 8. Each word holds a part of the number and the mark of this exchange. A reader that
+// finds the mark in all words has the whole number, so no memory ordering is needed.
+template <class T> MBK_DEVICE void mbk_post(mbk_u64 *slot, T value, mbk_u32 mark) {
+  const int WORDS = sizeof(T) / 4;
+  mbk_words<T> words;
+  mbk_u64 marked[WORDS];
+  words.value = value;
+#pragma unroll
+  for (int i = 0; i < WORDS; i++) {
+    marked[i] = (mbk_u64)words.word[i] << 32 | mark;
+  }
+#pragma unroll
+  for (int i = 0; i < WORDS; i += 2) {
 #if __CUDA_ARCH__ >= 700
-  asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
-               :
-               : "l"(slot), "l"(low), "l"(high)
-               : "memory");
-#else
-  ((volatile mbk_u64 *)slot)[0] = low;
-  ((volatile mbk_u64 *)slot)[1] = high;
+    if (WORDS > 1) {
+      asm volatile("st.relaxed.gpu.global.v2.u64 [%0], {%1, %2};"
+                   :
+                   : "l"(slot + i), "l"(marked[i]), "l"(marked[(i + 1) % WORDS])
+                   : "memory");
+      continue;
+    }
 #endif
+    ((volatile mbk_u64 *)slot)[i] = marked[i];
+    if (WORDS > 1) {
+      ((volatile mbk_u64 *)slot)[i + 1] = marked[(i + 1) % WORDS];
+    }
+  }
 }
-// Waits for COUNT numbers in adjacent slots and returns all of them.
-template <int COUNT>
-MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)[COUNT]) {
+// Reads a slot. Returns whether a number with this mark was complete in it.
+template <class T> MBK_DEVICE bool mbk_posted(const mbk_u64 *slot, mbk_u32 mark, T &value) {
+  const int WORDS = sizeof(T) / 4;
+  mbk_words<T> words;
+  mbk_u64 marked[WORDS];
+  bool complete = true;
+#pragma unroll
+  for (int i = 0; i < WORDS; i += 2) {
+#if __CUDA_ARCH__ >= 700
+    if (WORDS > 1) {
+      asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+                   : "=l"(marked[i]), "=l"(marked[(i + 1) % WORDS])
+                   : "l"(slot + i)
+                   : "memory");
+      continue;
+    }
+#endif
+    marked[i] = ((const volatile mbk_u64 *)slot)[i];
+    if (WORDS > 1) {
+      marked[(i + 1) % WORDS] = ((const volatile mbk_u64 *)slot)[i + 1];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < WORDS; i++) {
+    complete = complete && (mbk_u32)marked[i] == mark;
+    words.word[i] = (mbk_u32)(marked[i] >> 32);
+  }
+  value = words.value;
+  return complete;
+}
+// Waits for the numbers in the first `exist` of COUNT adjacent slots and loads them. Leaves the
+// other values unchanged.
+template <int COUNT, class T>
+MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, mbk_u64 exist,
+                            T (&values)[COUNT]) {
   bool missing;
   do {
     missing = false;
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
-      mbk_u64 low, high;
-#if __CUDA_ARCH__ >= 700
-      asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
-                   : "=l"(low), "=l"(high)
-                   : "l"(slots + 2 * k)
-                   : "memory");
-#else
-      low = ((const volatile mbk_u64 *)slots)[2 * k];
-      high = ((const volatile mbk_u64 *)slots)[2 * k + 1];
-#endif
-      missing |= (mbk_u32)low != mark || (mbk_u32)high != mark;
-      values[k] = __longlong_as_double((mbk_i64)(high >> 32 << 32 | low >> 32));
+      if (k < exist) {
+        missing |= !mbk_posted(slots + k * (sizeof(T) / 4), mark, values[k]);
+      }
     }
   } while (missing);
 }

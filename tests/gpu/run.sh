@@ -16,7 +16,7 @@ command -v compute-sanitizer >/dev/null 2>&1 || {
 }
 log=$build/compute-sanitizer.log
 bad=0
-for test in amg bsr bsr_views dots extract_blocks device epilogue full_blocks many pagerank preconditioner product reorder rules semiring solve_many solver streams transpose types values; do
+for test in amg bsr bsr_views dots extract_blocks device epilogue full_blocks linked many pagerank preconditioner product reorder rules semiring solve_many solver streams transpose types values; do
   # That test makes the driver refuse an allocation and a cubin; memcheck would report both.
   [ "$test" = device ] && quiet="--report-api-errors no" || quiet=
   for tool in memcheck racecheck initcheck synccheck; do

@@ -119,6 +119,22 @@ static void whole_preamble(merbit_type type, int form, int steps, int threads,
   mbi_scan_preamble(&plan, preamble);
 }
 
+/* Writes the preamble of linked blocks. */
+static void linked_preamble(merbit_type type, int form, int steps, int threads,
+                            mbi_preamble *preamble) {
+  merbit_plan plan;
+  plan_make(type, form, steps, 1, threads, &plan);
+  plan.device.col_ind = (form & 6) == 2 ? 4 : 0;
+  plan.nonempty.longest = 5000;
+  plan.nonempty.typical = 2000;
+  plan.nonempty.count = form & 32 ? 999 : 1000;
+  host->device.multiprocessors = 132;
+  assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  assert_true(mbi_scan_of(&plan)->linked);
+  host->device.multiprocessors = 0;
+  mbi_scan_preamble(&plan, preamble);
+}
+
 static void rows_preamble(merbit_type type, int form, int unroll, int lanes, int threads,
                           mbi_preamble *preamble) {
   merbit_plan plan;

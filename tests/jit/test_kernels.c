@@ -314,6 +314,8 @@ static void compile_methods(int form, int capability) {
   compile("spmv/gpu/scan/scan.cu", &preamble, capability);
   whole_preamble(type, form, form & 4 ? 8 : 4, form & 4 ? 1024 : 512, &preamble);
   compile("spmv/gpu/scan/whole.cu", &preamble, capability);
+  linked_preamble(type, form, form & 4 ? 8 : 2, form & 4 ? 1024 : 128, &preamble);
+  compile("spmv/gpu/scan/linked.cu", &preamble, capability);
   twice_preamble(type, form & ~8, &preamble);
   compile("spmv/gpu/scan/scan.cu", &preamble, capability);
   dots_preamble(type, form, &preamble);
@@ -350,6 +352,8 @@ static void compile_for_every_architecture(void) {
     compile("spmv/gpu/scan/scan.cu", &preamble, archs[i]);
     whole_preamble(MERBIT_F32, 0, 8, 512, &preamble);
     compile("spmv/gpu/scan/whole.cu", &preamble, archs[i]);
+    linked_preamble(MERBIT_C64, 0, 8, 1024, &preamble);
+    compile("spmv/gpu/scan/linked.cu", &preamble, archs[i]);
     rows_preamble(MERBIT_F64, 0, 8, 4, 0, &preamble);
     compile("spmv/gpu/rows/rows.cu", &preamble, archs[i]);
     merge_preamble(MERBIT_F64, 0, 0, 0, 0, &preamble);

@@ -23,6 +23,8 @@ static void compile_values(int capability) {
       compile("spmv/gpu/scan/scan.cu", &preamble, capability);
       whole_preamble(type, form, single ? 8 : 4, 512, &preamble);
       compile("spmv/gpu/scan/whole.cu", &preamble, capability);
+      linked_preamble(type, form, single ? 8 : 2, single ? 1024 : 128, &preamble);
+      compile("spmv/gpu/scan/linked.cu", &preamble, capability);
       hubs_preamble(type, form, 0, 0, &preamble);
       compile("spmv/gpu/hubs/hubs.cu", &preamble, capability);
       if (turn % 4 < 2 || all) {

@@ -230,15 +230,18 @@ SIMT_PLAIN SIMT_FUNCTION void simt_block_sync(simt_site site) {
   simt_next();
 }
 
-// Waits until another block has stored a word whose lower half is `wanted`.
+// Stores a word for other blocks and records the block that stores it.
+SIMT_FUNCTION void simt_post(unsigned long long *word, unsigned long long value) {
+  *word = value;
+  simt.posted[word] = simt.block;
+}
+
+// Waits until another block has stored a word whose lower half is `wanted`. In a launch that is
+// not cooperative, it must be a block of a lower number.
 SIMT_FUNCTION void simt_wait_mark(const unsigned long long *word, uint32_t wanted,
                                   simt_site site) {
   const unsigned me = simt.current;
   const simt_operation mine = {SIMT_COLLECT, 0, 1, 0, site};
-  if (!simt.cooperative) {
-    SIMT_FAIL("%s waits in %s for other blocks, in a launch that is not cooperative",
-              simt_name(me).text, simt_describe(mine).text);
-  }
   while ((uint32_t) * (const volatile unsigned long long *)word != wanted) {
     simt_thread &thread = simt.threads[me];
     thread.operation = mine;
@@ -246,6 +249,11 @@ SIMT_FUNCTION void simt_wait_mark(const unsigned long long *word, uint32_t wante
     thread.wanted = wanted;
     simt.waiting++;
     simt_next();
+  }
+  if (!simt.cooperative && simt.posted[word] > simt.block) {
+    SIMT_FAIL("%s waits in %s for block %u, which may start later in a launch that is not "
+              "cooperative",
+              simt_name(me).text, simt_describe(mine).text, simt.posted[word]);
   }
 }
 #endif // SIMT_COLLECTIVES_H

@@ -283,7 +283,8 @@ inline void simt_check_launch(unsigned grid, unsigned block, unsigned shared_byt
 }
 
 // Runs `body` once per thread of `grid` blocks of `block` threads. In a cooperative launch
-// blocks may wait for each other. Not to be called from a kernel.
+// blocks may wait for all others, in other launches only for those of lower numbers. Not to be
+// called from a kernel.
 inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block,
                                unsigned shared_bytes, uint64_t seed,
                                const std::function<void()> &body, bool cooperative = false) {
@@ -299,6 +300,7 @@ inline simt_report simt_launch(const char *kernel, unsigned grid, unsigned block
   simt.random = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15) | 1u;
   simt.error[0] = 0;
   simt.report = {};
+  simt.posted.clear();
   std::vector<unsigned> order(grid);
   for (unsigned b = 0; b < grid; b++) { // builds a random permutation in place
     const unsigned other = (unsigned)(simt_random() % (b + 1));

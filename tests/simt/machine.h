@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <ucontext.h>
 
+#include <map>
 #include <vector>
 
 #if defined(__has_feature)
@@ -136,8 +137,9 @@ struct simt_block : simt_rooms {
 struct simt_machine : simt_block {
   const char *kernel = "";
   unsigned grid = 0, block_threads = 0, shared_bytes = 0;
-  bool cooperative = false;   // blocks may wait for each other
-  const void *body = nullptr; // a std::function<void()>; null between launches
+  bool cooperative = false; // blocks may wait for each other, not only for earlier ones
+  std::map<const void *, unsigned> posted; // the block that stored a word (simt_post)
+  const void *body = nullptr;              // a std::function<void()>; null between launches
   uint64_t random = 0;
   simt_context main = {};
   bool crosses = false;             // the current switch is between main and a block

@@ -35,6 +35,10 @@ extern "C" {
 #define SIMT_FORM whole_f32, float, 32, 0, 0, 0, 4, 5, 1, 0, 64
 #include "simt/scan_form.h"
 #undef SIMT_WHOLE
+#define SIMT_LINKED
+#define SIMT_FORM linked_f64, double, 64, 1, 0, 1, 2, 5, 1, 0, 64
+#include "simt/scan_form.h"
+#undef SIMT_LINKED
 
 #include "simt/binned_bed.h"
 #define SIMT_FORM binned_f32, float, 32, 0, 0, 0, 8, 1, 0, 64, 40, 3

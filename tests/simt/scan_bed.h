@@ -14,6 +14,7 @@ struct scan_form : csr_form {
   simt_kernel build, product, sum, fixup; // sum: for any beta
   simt_kernel cut = {}; // for blocks that take whole rows; `product` is then the whole product
   bool whole = false;
+  bool linked = false; // blocks take parts of rows from earlier blocks
   bool fitted = false; // blocks own as many rows as their warps take in one round
   bool dots = false;   // the product stores parts of x'A x after firsts and tails
   unsigned held = 32;  // rows of a tile whose old y is in shared memory
@@ -313,9 +314,53 @@ void scan_multiply_whole(scan_bed<V> &b, double alpha, double beta, simt_array &
                   (adds ? b.f.threads / 32 * b.f.held * (unsigned)sizeof(V) : 0)},
              b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(),
              block_start.get(), b.col_ind.get(), b.values.get(), b.table.get(),
-             b.factors().get(), y.get(), nobody.get(), nobody.get(), b.rows, b.nnz, b.tiles,
-             grid.rate, at_alpha, at_beta);
+             b.factors().get(), y.get(), nobody.get(), nobody.get(), nobody.get(), b.rows,
+             b.nnz, b.tiles, grid.rate, at_alpha, at_beta);
     prefetches.check();
+  });
+  b.allow();
+}
+
+// Multiplies twice with the same slots, which each product must leave empty.
+template <class V>
+void scan_multiply_linked(scan_bed<V> &b, double alpha, double beta, simt_array &y,
+                          uint64_t seed) {
+  const bool adds = b.f.adds(beta, seed);
+  const uint64_t words = sizeof(V) / 4, warps = b.f.threads / 32;
+  const unsigned blocks = csr_divide_up(b.tiles * 32, b.f.threads);
+  const simt_array nobody(0, 8);
+  simt_array slots(std::max(blocks, 1u) * words, 8, 0);
+  const scan_grid grid = scan_blocks(b, blocks);
+  if (grid.multiply == 0) {
+    return;
+  }
+  if (b.f.vanishes(alpha)) {
+    b.forbid(true);
+  }
+  csr_product(b, b.f, alpha, beta, seed, [&](const auto &at_alpha, const auto &at_beta) {
+    const std::vector<V> before(y.as<V>(), y.as<V>() + b.rows);
+    for (uint64_t turn = 0; turn < 2; turn++) {
+      std::copy(before.begin(), before.end(), y.as<V>());
+      simt_late_guard late({&b.factors(), &y, &slots});
+      late.scalar(at_alpha);
+      late.scalar(at_beta);
+      scan_prefetches<V> prefetches(b, y, adds);
+      simt_run(adds ? b.f.sum : b.f.product, b.run(seed + turn),
+               {grid.multiply + grid.fill, b.f.threads,
+                b.f.table_bytes() + (unsigned)warps * (2 * (unsigned)sizeof(V) + 4) +
+                    (adds ? (unsigned)warps * b.f.held * (unsigned)sizeof(V) : 0)},
+               b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(),
+               nobody.get(), b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(),
+               y.get(), nobody.get(), nobody.get(), slots.get(), b.rows, b.nnz, b.tiles,
+               grid.rate, at_alpha, at_beta);
+      prefetches.check();
+    }
+    for (uint64_t word = 0; word < blocks * words; word++) {
+      if (slots.load(word) != 0) {
+        fail_msg("%s on %s: the slot of block %llu is not empty", b.f.name, b.m.name,
+                 (unsigned long long)(word / words));
+      }
+    }
   });
   b.allow();
 }
@@ -354,6 +399,10 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
     scan_multiply_whole(b, alpha, beta, y, seed);
     return;
   }
+  if (b.f.linked) {
+    scan_multiply_linked(b, alpha, beta, y, seed);
+    return;
+  }
   const bool adds = b.f.adds(beta, seed);
   const simt_array nobody(0, 8);
   if (b.f.vanishes(alpha) && !b.f.dots) { // neither A nor x may be read
@@ -372,7 +421,8 @@ void scan_multiply(scan_bed<V> &b, double alpha, double beta, simt_array &y, uin
            b.f.table_bytes() + (adds ? b.f.threads / 32 * b.f.held * (unsigned)sizeof(V) : 0)},
           b.row_ends.get(), b.tile_row.get(), b.row_id.get(), b.row_bits.get(), nobody.get(),
           b.col_ind.get(), b.values.get(), b.table.get(), b.factors().get(), y.get(),
-          firsts.get(), tails.get(), b.rows, b.nnz, b.tiles, grid.rate, at_alpha, at_beta);
+          firsts.get(), tails.get(), nobody.get(), b.rows, b.nnz, b.tiles, grid.rate, at_alpha,
+          at_beta);
       prefetches.check();
       if constexpr (std::is_floating_point<V>::value) {
         if (b.f.dots && !adds && !b.f.vanishes(alpha)) {

@@ -8,7 +8,7 @@
 // and beta are in GPU memory, `empty` that some rows are empty. Forms of 128 threads load one
 // element at a time, and get columns and values that are misaligned for vector loads. Forms
 // without `once` load two nonzeros at once, as for short rows in f32. With SIMT_WHOLE defined
-// the file is spmv/gpu/scan/whole.cu; with SIMT_DOTS the product also computes x'A x; with
+// the file is spmv/gpu/scan/whole.cu, with SIMT_LINKED linked.cu; with SIMT_DOTS the product also computes x'A x; with
 // SIMT_TWICE lanes take 32 bytes of sums, as for patterns. Streaming forms hold the old y of
 // more rows, fit whole rows to blocks, prefetch sectors of y that hold both empty and other
 // rows, and write more empty rows per warp.
@@ -44,6 +44,8 @@
 namespace SIMT_ARG(0, SIMT_FORM) {
 #ifdef SIMT_WHOLE
 #include "spmv/gpu/scan/whole.cu"
+#elif defined SIMT_LINKED
+#include "spmv/gpu/scan/linked.cu"
 #else
 #include "spmv/gpu/scan/scan.cu"
 #endif
@@ -63,13 +65,24 @@ static const scan_form form = {
   {},
   SIMT_KERNEL(mbk_scan_cut),
   true,
+  false,
   MBK_FITTED != 0,
+  false,
+#elif defined SIMT_LINKED
+  SIMT_KERNEL(mbk_scan_linked),
+  SIMT_KERNEL(mbk_scan_linked_sum),
+  {},
+  {},
+  false,
+  true,
+  false,
   false,
 #else
   SIMT_KERNEL(mbk_scan_product),
   SIMT_KERNEL(mbk_scan_sum),
   SIMT_KERNEL(mbk_scan_fixup),
   {},
+  false,
   false,
   false,
   MBK_DOTS != 0,

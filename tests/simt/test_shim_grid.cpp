@@ -19,7 +19,7 @@ static double meet(board *b, mbk_u32 mark, mbk_u32 blocks, double mine = 0) {
     mbk_post(&slots[2 * mbk_block()], mine, mark);
     for (mbk_u32 other = 0; other < blocks; other++) {
       double value[1];
-      mbk_collect<1>(&slots[2 * other], mark, value);
+      mbk_collect<1>(&slots[2 * other], mark, 1, value);
       sum += value[0];
     }
   }
@@ -92,8 +92,8 @@ static void test_threads_that_wait(void **) {
       if (mbk_thread() % 32 == mbk_block()) { // two consecutive slots for each block
         const mbk_u32 slot = 2 * mbk_block() + mbk_thread() / 32;
         double found[6];
-        mbk_post(&all.slots[0][2 * slot], slot, 7);
-        mbk_collect<6>(all.slots[0], 7, found);
+        mbk_post(&all.slots[0][2 * slot], (double)slot, 7);
+        mbk_collect<6>(all.slots[0], 7, 6, found);
         for (double value : found) {
           mbk_atomic_add(&sum, (mbk_u32)value);
         }
@@ -138,8 +138,9 @@ static void test_reports(void **) {
                   "missing grid barrier"});
     expect_words(error_of_grid(true, seed, [&] { meet(&apart, 1, 4); }),
                  {"waits in mbk_collect", "of which 0 of 2 have exited"});
-    expect_words(error_of_grid(false, seed, [&] { meet(&alone, 1, 3); }),
-                 {"waits in mbk_collect", "in a launch that is not cooperative"});
+    expect_words(
+        error_of_grid(false, seed, [&] { meet(&alone, 1, 3); }),
+        {"waits in mbk_collect", "which may start later in a launch that is not cooperative"});
     expect_words(error_of_grid(true, seed,
                                [&] {
                                  meet(&wrong, 1, 3);

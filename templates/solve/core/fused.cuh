@@ -117,7 +117,7 @@ MBK_DEVICE void mbk_fused_exchange(const mbk_fused_call &s, const mbi_solve_stat
   }
   for (mbk_u32 b = mbk_thread(); b < mbk_grid(); b += mbk_threads()) {
     double parts[COUNT];
-    mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, parts);
+    mbk_collect<COUNT>(slots + 2 * COUNT * b, c.turn + 1, COUNT, parts);
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
       sums[k] = k < ADDS ? sums[k] + parts[k] : parts[k] > sums[k] ? parts[k] : sums[k];

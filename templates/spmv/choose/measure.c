@@ -174,6 +174,9 @@ static merbit_status mbi_measure_try(merbit_plan *plan, mbi_candidate *candidate
     status = mbi_plan_allocate(plan, mbi_scratch_bytes(plan), "carries", &carries);
   }
   if (status == MERBIT_OK) {
+    status = mbi_scratch_clear(plan, carries);
+  }
+  if (status == MERBIT_OK) {
     status = mbi_measure_product(plan, carries, x, y, &candidate->seconds);
   }
   mbi_plan_release(plan, carries);

@@ -2,6 +2,7 @@
 #include "jit/jit.h"
 #include "matrix/matrix.h"
 #include "spmv/shared/shared.h"
+#include "spmv/gpu/scan/scan.h"
 #include "spmv/stages/stages.h"
 #include "spmv/plan/plan.h"
 
@@ -21,6 +22,12 @@ MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan) {
   return plan->device.form == MBI_VALUES_COLUMN
              ? mbi_columns_place(plan) + mbi_values_bytes(plan, MBI_VALUES_COLUMN)
              : plan->cuda->carry_bytes(plan);
+}
+
+/* Clears what must be zero in a product's scratch before the first product. */
+MBI_INTERNAL merbit_status mbi_scratch_clear(const merbit_plan *plan, mbi_devptr scratch) {
+  const uint64_t bytes = mbi_scan_slot_bytes(plan);
+  return bytes > 0 ? mbi_device_zero(plan->context, scratch, bytes, NULL) : MERBIT_OK;
 }
 
 /* Forgets what the method made on a device that is lost, without touching GPU memory. */

@@ -146,6 +146,7 @@ MBI_INTERNAL merbit_status mbi_types_check_there(merbit_context *context, int is
                                                  merbit_type type, const void *values);
 /* spmv/plan/dispatch.c */
 MBI_INTERNAL uint64_t mbi_scratch_bytes(const merbit_plan *plan);
+MBI_INTERNAL merbit_status mbi_scratch_clear(const merbit_plan *plan, mbi_devptr scratch);
 MBI_INTERNAL void mbi_method_forget(merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_method_create(merbit_plan *plan);
 MBI_INTERNAL void mbi_method_destroy(merbit_plan *plan);

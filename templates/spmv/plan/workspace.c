@@ -46,6 +46,9 @@ static merbit_status mbi_workspace_fill_cuda(merbit_workspace *workspace) {
   MBI_TRY(mbi_device_enter(context));
   (void)mbi_workspace_bytes(plan, bytes);
   status = mbi_plan_allocate_parts(plan, "a workspace", 5, parts, bytes);
+  if (status == MERBIT_OK) {
+    status = mbi_scratch_clear(plan, workspace->device_carries);
+  }
   if (status == MERBIT_OK && workspace->sums_scratch != 0) {
     status = mbi_device_zero(context, workspace->sums_scratch, MBI_EPILOGUE_PARTS, NULL);
   }

@@ -7,7 +7,7 @@
 #include "spmv/choose/choose.h"
 
 /* SCAN on the host: builds the schedule of tiles, launches the product and the fix-up.
- * spmv/gpu/scan/scan.cu and spmv/gpu/scan/whole.cu describe the two kernels. */
+ * spmv/gpu/scan/scan.cu, whole.cu and linked.cu describe the kernels. */
 
 /* ---- Specialise: the kernels of one program ---------------------------------------------- */
 
@@ -53,23 +53,36 @@ MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan) {
   return mbi_program_part_kernel(plan->context, &plan->program, 2, "mbk_scan_fixup", &s->fixup);
 }
 
+/* Returns the name of the kernel that computes a product, for any beta if it adds. */
+static const char *mbi_scan_product_name(const mbi_scan_schedule *s, int adds) {
+  return s->whole    ? adds ? "mbk_scan_whole_sum" : "mbk_scan_whole"
+         : s->linked ? adds ? "mbk_scan_linked_sum" : "mbk_scan_linked"
+         : adds      ? "mbk_scan_sum"
+                     : "mbk_scan_product";
+}
+
 static merbit_status mbi_scan_specialise(merbit_plan *plan) {
   merbit_context *context = plan->context;
   mbi_scan_schedule *s = mbi_scan_of(plan);
   mbi_preamble preamble;
   mbi_scan_preamble(plan, &preamble);
-  MBI_TRY(mbi_plan_program(plan, s->whole ? "spmv/gpu/scan/whole.cu" : "spmv/gpu/scan/scan.cu",
+  MBI_TRY(mbi_plan_program(plan,
+                           s->whole    ? "spmv/gpu/scan/whole.cu"
+                           : s->linked ? "spmv/gpu/scan/linked.cu"
+                                       : "spmv/gpu/scan/scan.cu",
                            &preamble, 3, &plan->program));
-  if (s->whole) {
+  if (s->whole || s->linked) {
     MBI_TRY(mbi_program_part_kernel(context, &plan->program, 2, "mbk_scan_build", &s->build));
-    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut));
   } else {
     MBI_TRY(mbi_scan_kernels(plan));
   }
-  MBI_TRY(mbi_program_kernel(context, &plan->program,
-                             s->whole ? "mbk_scan_whole" : "mbk_scan_product", &s->product));
-  return mbi_program_part_kernel(context, &plan->program, 1,
-                                 s->whole ? "mbk_scan_whole_sum" : "mbk_scan_sum", &s->sum);
+  if (s->whole) {
+    MBI_TRY(mbi_program_kernel(context, &plan->program, "mbk_scan_cut", &s->cut));
+  }
+  MBI_TRY(
+      mbi_program_kernel(context, &plan->program, mbi_scan_product_name(s, 0), &s->product));
+  return mbi_program_part_kernel(context, &plan->program, 1, mbi_scan_product_name(s, 1),
+                                 &s->sum);
 }
 
 /* ---- Launch: build the schedule once, then products -------------------------------------- */
@@ -164,12 +177,22 @@ MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan) {
   mbi_program_destroy(plan->context, &plan->program);
 }
 
-/* Returns the bytes of scratch for one product: firsts, tails and the partial sums of x'A x. */
+/* Returns the bytes of scratch for one product: slots, or firsts, tails and the partial sums of
+ * x'A x. */
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan) {
   const mbi_scan_schedule *s = mbi_scan_of(plan);
-  return s->whole ? 0
-                  : s->tiles * (2 * mbi_type_size(mbi_plan_accumulator(plan)) +
-                                (s->dots ? sizeof(double) : 0));
+  const uint64_t size = mbi_type_size(mbi_plan_accumulator(plan));
+  return s->whole    ? 0
+         : s->linked ? s->blocks * 2 * size
+                     : s->tiles * (2 * size + (s->dots ? sizeof(double) : 0));
+}
+
+/* Returns the bytes of scratch that must be zero before the first product: the slots of linked
+ * blocks, or 0 if the plan has none. */
+MBI_INTERNAL uint64_t mbi_scan_slot_bytes(const merbit_plan *plan) {
+  return plan->cuda->carry_bytes == mbi_scan_carry_bytes && mbi_scan_of(plan)->linked
+             ? mbi_scan_carry_bytes(plan)
+             : 0;
 }
 
 /* Returns the number of partial sums of x'A x that a product computes: one per tile, or 0 if
@@ -224,7 +247,7 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
   mbi_scan_schedule *s = mbi_scan_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
   const int adds = mbi_plan_adds(plan, beta);
-  mbi_devptr tails = s->whole ? 0 : carries + s->tiles * size; /* whole rows leave no carries */
+  const int joins = !s->whole && !s->linked; /* a fix-up joins firsts and tails */
   mbk_scan_product_arguments arguments;
   if (s->blocks > 0) {
     arguments.row_ends = s->row_ends;
@@ -237,23 +260,19 @@ static merbit_status mbi_scan_multiply(merbit_plan *plan, mbi_devptr carries, co
     arguments.table = plan->device.table;
     arguments.x = x;
     arguments.y = y;
-    arguments.firsts = carries;
-    arguments.tails = tails;
+    arguments.firsts = joins ? carries : 0;
+    arguments.tails = joins ? carries + s->tiles * size : 0;
+    arguments.slots = s->linked ? carries : 0;
     arguments.rows = plan->device.rows;
     arguments.nnz = plan->device.nnz;
     arguments.tiles = s->tiles;
     arguments.fill_rate = mbi_scan_fill_rate(s);
     arguments.alpha = mbi_plan_scalar(plan, alpha);
     arguments.beta = mbi_plan_scalar(plan, beta);
-    MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product,
-                            s->whole ? adds ? "mbk_scan_whole_sum" : "mbk_scan_whole"
-                            : adds   ? "mbk_scan_sum"
-                                     : "mbk_scan_product",
+    MBI_TRY(mbi_plan_launch(plan, adds ? s->sum : s->product, mbi_scan_product_name(s, adds),
                             (int64_t)(s->blocks + s->fill_blocks), s->threads,
-                            s->whole
-                                ? mbi_scan_whole_shared(plan, adds)
-                                : mbi_value_shared(plan) + mbi_scan_held_shared(plan, adds),
-                            stream, &arguments, sizeof arguments));
+                            mbi_scan_product_shared(plan, adds), stream, &arguments,
+                            sizeof arguments));
   }
   return mbi_scan_launch_fixup(plan, carries, alpha, beta, y, stream, mbi_plan_start(plan, 1));
 }
@@ -272,7 +291,9 @@ static int mbi_scan_describe(const merbit_plan *plan, char *text, size_t size) {
                   "%" PRIu64 " tiles of 32 x %d, scan depth %d, %" PRIu64
                   " empty rows, %d threads%s%s",
                   s->tiles, s->steps, s->depth, s->empty_rows, s->threads,
-                  s->whole ? " with whole rows" : "",
+                  s->whole    ? " with whole rows"
+                  : s->linked ? " in linked blocks"
+                              : "",
                   plan->passing == 16 ? ", matrix by streaming loads" : "");
 }
 
@@ -310,11 +331,13 @@ MBI_INTERNAL void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, 
 }
 
 static merbit_status mbi_scan_bound(merbit_plan *plan, mbi_bound *bound) {
-  uint64_t steps;
-  MBI_TRY(mbi_scan_size(plan)); /* the rows are not known yet: rows in two launches take 4 */
+  uint64_t steps, least;
+  MBI_TRY(mbi_scan_size(plan)); /* the rows are not known yet */
   steps = (uint64_t)mbi_scan_of(plan)->steps;
-  mbi_scan_bound_tiles(plan, mbi_knob(plan, MBI_KNOB_SCAN_STEPS) == 0 && steps > 4 ? 4 : steps,
-                       mbi_type_size(mbi_plan_accumulator(plan)), bound);
+  least = plan->device.nnz <= mbi_scan_at_once(plan, 12) ? 2 : 4;
+  mbi_scan_bound_tiles(
+      plan, mbi_knob(plan, MBI_KNOB_SCAN_STEPS) == 0 && steps > least ? least : steps,
+      mbi_type_size(mbi_plan_accumulator(plan)), bound);
   return MERBIT_OK;
 }
 

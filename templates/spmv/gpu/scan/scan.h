@@ -11,7 +11,8 @@ typedef struct mbi_scan_schedule {
   int steps, threads, resident, depth;
   int pack;   /* nonzeros that a lane loads at once */
   int whole;  /* 1: each block owns whole rows, from block_start, and there is no fix-up */
-  int fitted; /* 1: as many of them as its warps take in one round */
+  int linked; /* 1: blocks take parts of rows from earlier blocks, and there is no fix-up */
+  int fitted; /* 1 with `whole`: as many rows as the warps take in one round */
   int dots;   /* 1: products also compute x'A x */
   int held;   /* rows per tile whose old y is copied to shared memory */
   int fills;  /* 1: the product writes the empty rows; 0: the fix-up does */
@@ -40,6 +41,7 @@ enum { MBI_KNOB_SCAN_STEPS, MBI_KNOB_SCAN_WHOLE };
 MBI_INTERNAL mbi_scan_schedule *mbi_scan_of(const merbit_plan *plan);
 /* spmv/gpu/scan/sizes.c */
 MBI_INTERNAL int mbi_scan_widest(merbit_type type);
+MBI_INTERNAL uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps);
 MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan);
 MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan);
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan);
@@ -47,7 +49,7 @@ MBI_INTERNAL uint32_t mbi_scan_fill_rate(const mbi_scan_schedule *s);
 MBI_INTERNAL int mbi_scan_holds_all(const merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_scan_held_shared(const merbit_plan *plan, int adds);
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan);
-MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds);
+MBI_INTERNAL unsigned mbi_scan_product_shared(const merbit_plan *plan, int adds);
 /* spmv/gpu/scan/scan.c */
 MBI_INTERNAL void mbi_scan_preamble(const merbit_plan *plan, mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_scan_kernels(merbit_plan *plan);
@@ -58,6 +60,7 @@ MBI_INTERNAL void mbi_scan_destroy(merbit_plan *plan);
 MBI_INTERNAL void mbi_scan_bound_tiles(const merbit_plan *plan, uint64_t steps, uint64_t sums,
                                        mbi_bound *bound);
 MBI_INTERNAL uint64_t mbi_scan_carry_bytes(const merbit_plan *plan);
+MBI_INTERNAL uint64_t mbi_scan_slot_bytes(const merbit_plan *plan);
 MBI_INTERNAL uint64_t mbi_scan_dot_parts(const merbit_plan *plan);
 MBI_INTERNAL mbi_devptr mbi_scan_dots(const merbit_plan *plan);
 MBI_INTERNAL merbit_status mbi_scan_launch_fixup(merbit_plan *plan, mbi_devptr carries,

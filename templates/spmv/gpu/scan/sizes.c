@@ -32,7 +32,7 @@ static int mbi_scan_looks_up(const merbit_plan *plan) {
 /* Returns the number of nonzeros in flight if each multiprocessor runs one block of 1,024
  * threads that owns whole rows. One of its 32 warps is left for rows beyond the block's
  * tiles. */
-static uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
+MBI_INTERNAL uint64_t mbi_scan_at_once(const merbit_plan *plan, int steps) {
   return (uint64_t)plan->context->device.multiprocessors * 31 * 32 * (uint64_t)steps;
 }
 
@@ -100,12 +100,33 @@ static int mbi_scan_crowded(const merbit_plan *plan) {
              (uint64_t)plan->context->device.multiprocessors;
 }
 
+/* Returns whether gathers of x mostly miss L1, as far as columns were sampled. */
+static int mbi_scan_gathers(const merbit_plan *plan) {
+  return plan->nonempty.sectors > 0.47;
+}
+
+/* Returns whether a single launch with linked blocks pays. It does if most nonzeros are in rows
+ * of many tiles: few blocks then wait for others, and a fix-up would add up many carries. Where
+ * L1 finds most of x, only blocks of 1,024 threads that all run at once are faster than two
+ * launches. (H200, us in f32 / f64, two launches and one: 259,000 nonzeros, longest row of
+ * 13,481, 5.6 / 6.4 and 4.2 / 4.6; 2.7M alike 20.6 / 23.0 and 17.3 / 19.3; 4.5M 31.5 / 34.1 and
+ * 29.3 / 30.7; 937,000 in rows of 187 on average, up to 53,123, 9.5 / 11.4 and 8.1 / 9.0. In
+ * rows of 60 of which each block waits for the one before, 1M take 11.4 / 13.1 and 12.1
+ * / 14.0.) */
+static int mbi_scan_suits_links(const merbit_plan *plan) {
+  const uint64_t nnz = plan->device.nnz;
+  return mbi_plan_accumulator(plan) != MERBIT_C128 && plan->nonempty.typical >= 1024 &&
+         nnz < 49152 * (uint64_t)plan->context->device.multiprocessors &&
+         (mbi_scan_gathers(plan) || nnz <= mbi_scan_at_once(plan, 8));
+}
+
 /* Returns 1 if a single launch with whole rows per block pays. It does if the whole matrix is
  * in flight at once and no row exceeds `most` nonzeros. It also does for larger matrices of
  * short rows, whose ends a fix-up would have to look up. */
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t most) {
   const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
-  return nnz <= mbi_scan_at_once(plan, 12)   ? longest <= most && !mbi_scan_crowded(plan)
+  return mbi_scan_suits_links(plan)          ? 0
+         : nnz <= mbi_scan_at_once(plan, 12) ? longest <= most && !mbi_scan_crowded(plan)
          : nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64
                                              : 0;
 }
@@ -135,8 +156,9 @@ MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan) {
       (plan->nonempty.longest > 0 ? plan->nonempty.longest - 1 : 0) / pack + 1;
   s->depth = mbi_log2_ceiling(lanes < 32 ? lanes : 32);
   s->held = 32;
-  s->fixup_blocks =
-      s->whole ? 0 : (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
+  s->fixup_blocks = s->whole || s->linked
+                        ? 0
+                        : (s->tiles + MBI_SCAN_FIXUP_THREADS - 1) / MBI_SCAN_FIXUP_THREADS;
   s->empty_rows = plan->device.rows - plan->nonempty.count;
   s->fill_blocks = 0;
   if (s->empty_rows > 0 && s->fills) {
@@ -236,6 +258,25 @@ static int mbi_scan_shortest(const merbit_plan *plan) {
          plan->device.nnz <= 64 * plan->nonempty.count;
 }
 
+/* Chooses the steps and the threads of linked blocks, where the user did not. Up to half a
+ * million nonzeros or, where L1 finds most of x, a million, all blocks of 1,024 threads run at
+ * once. Smaller blocks are faster beyond, because each waits for fewer gathers. */
+static void mbi_scan_link(merbit_plan *plan) {
+  const merbit_plan_desc *wish = &plan->desc;
+  const int wish_steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
+  const uint64_t nnz = plan->device.nnz;
+  mbi_scan_schedule *s = mbi_scan_of(plan);
+  const int large = nnz <= mbi_scan_at_once(plan, 4) || !mbi_scan_gathers(plan);
+  int steps = nnz <= mbi_scan_at_once(plan, 12) ? 2 : 4;
+  if (large) {
+    steps = nnz <= mbi_scan_at_once(plan, 2) ? 2 : nnz <= mbi_scan_at_once(plan, 4) ? 4 : 8;
+  }
+  s->steps = wish_steps != 0 ? wish_steps : steps;
+  s->threads = wish->block_threads != 0 ? wish->block_threads : large ? 1024 : 128;
+  s->pack =
+      mbi_plan_accumulator(plan) == MERBIT_F32 && plan->streaming && s->steps % 4 == 0 ? 4 : 2;
+}
+
 /* Chooses the steps, the threads and whether blocks own whole rows, where the user did not. */
 static void mbi_scan_defaults(merbit_plan *plan) {
   const merbit_plan_desc *wish = &plan->desc;
@@ -262,9 +303,12 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     s->threads = wish->block_threads != 0 ? s->threads : mbi_scan_narrow(plan, steps);
   }
   s->steps = wish_steps != 0 ? wish_steps : steps;
+  s->linked = wish_whole != 2 && mbi_scan_suits_links(plan);
   s->whole = nnz > 0 && (wish_whole == 2 || (wish_whole == 0 && s->threads >= 64 &&
                                              mbi_scan_suits_whole(plan, mbi_scan_longest(s))));
-  if (!s->whole) {
+  if (s->linked) {
+    mbi_scan_link(plan);
+  } else if (!s->whole) {
     const int wide = s->pack == mbi_scan_widest(mbi_plan_accumulator(plan));
     const int twice = mbi_scan_takes_twice(plan);
     s->pack = twice ? 2 * mbi_scan_widest(mbi_plan_accumulator(plan)) : s->pack;
@@ -297,9 +341,9 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 
 static int mbi_scan_has_dots(const merbit_plan *plan) {
   const mbi_device_csr *csr = &plan->device;
-  return plan->making.dots && !mbi_scan_of(plan)->whole && mbi_plan_plain(plan) &&
-         csr->rows == csr->cols && csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS &&
-         csr->nnz < 8 * csr->rows &&
+  return plan->making.dots && !mbi_scan_of(plan)->whole && !mbi_scan_of(plan)->linked &&
+         mbi_plan_plain(plan) && csr->rows == csr->cols &&
+         csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS && csr->nnz < 8 * csr->rows &&
          csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
@@ -376,11 +420,13 @@ MBI_INTERNAL unsigned mbi_scan_held_shared(const merbit_plan *plan, int adds) {
               : 0;
 }
 
-/* Returns the bytes of shared memory per block that owns whole rows: a table of values, two
- * buffers of the warps' carries, and the old y. */
-MBI_INTERNAL unsigned mbi_scan_whole_shared(const merbit_plan *plan, int adds) {
+/* Returns the bytes of shared memory per block of a product: a table of values, the old y and,
+ * in a single launch, the warps' carries. Blocks that own whole rows have two buffers of these.
+ */
+MBI_INTERNAL unsigned mbi_scan_product_shared(const merbit_plan *plan, int adds) {
+  const mbi_scan_schedule *s = mbi_scan_of(plan);
   const unsigned size = (unsigned)mbi_type_size(mbi_plan_accumulator(plan));
-  const unsigned threads = (unsigned)mbi_scan_of(plan)->threads;
-  return mbi_value_shared(plan) + threads / 32 * 2 * (2 * size + (unsigned)sizeof(uint32_t)) +
-         mbi_scan_held_shared(plan, adds);
+  const unsigned buffers = s->whole ? 2 : s->linked ? 1 : 0;
+  return mbi_value_shared(plan) + mbi_scan_held_shared(plan, adds) +
+         (unsigned)s->threads / 32 * buffers * (2 * size + (unsigned)sizeof(uint32_t));
 }

@@ -241,20 +241,24 @@ MBK_DEVICE void mbk_graph_go_on(mbk_u64 handle, bool go_on) {
 }
 MBK_DEVICE void mbk_fence() { // no two threads run at the same time
 }
-MBK_DEVICE void mbk_post(mbk_u64 *slot, double value, mbk_u32 mark) {
-  mbk_u64 bits;
-  memcpy(&bits, &value, sizeof bits);
-  slot[0] = bits << 32 | mark;
-  slot[1] = (bits >> 32 << 32) | mark;
+template <class T> MBK_DEVICE void mbk_post(mbk_u64 *slot, T value, mbk_u32 mark) {
+  mbk_u32 words[sizeof(T) / 4];
+  memcpy(words, &value, sizeof value);
+  for (size_t i = 0; i < sizeof(T) / 4; i++) {
+    simt_post(&slot[i], (mbk_u64)words[i] << 32 | mark);
+  }
 }
-template <int COUNT>
-MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, double (&values)[COUNT],
-                            SIMT_SITE) {
-  for (int k = 0; k < COUNT; k++) {
-    simt_wait_mark(&slots[2 * k], mark, {file, line});
-    simt_wait_mark(&slots[2 * k + 1], mark, {file, line});
-    const mbk_u64 bits = (slots[2 * k + 1] >> 32 << 32) | slots[2 * k] >> 32;
-    memcpy(&values[k], &bits, sizeof bits);
+template <int COUNT, class T>
+MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, mbk_u64 exist,
+                            T (&values)[COUNT], SIMT_SITE) {
+  const size_t count = sizeof(T) / 4;
+  for (size_t k = 0; k < COUNT && k < exist; k++) {
+    mbk_u32 words[count];
+    for (size_t i = 0; i < count; i++) {
+      simt_wait_mark(&slots[k * count + i], mark, {file, line});
+      words[i] = (mbk_u32)(slots[k * count + i] >> 32);
+    }
+    memcpy(&values[k], words, sizeof values[k]);
   }
 }
 template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack { T at[N]; };
