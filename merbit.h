@@ -3787,8 +3787,8 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 #endif
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
-#define MBI_SOURCES 92
-#define MBI_KERNEL_HASH "d436f1c451434203e1f02415a166b8bd3a5f52b320543e25afebe268fdab899f"
+#define MBI_SOURCES 93
+#define MBI_KERNEL_HASH "b8ec39e9e89428cc8950491ea24bb25b75623e4e06676cddbc8024fceccfcd9d"
 
 typedef struct mbi_source {
 	const char *name;
@@ -5661,6 +5661,82 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 hops = 0; hops < MBK_AMG_HOPS && at >= 0 && mbk_load(a.joined + at) < 0;\n"
 "hops++) {\nat = mbk_load(a.strongest + at);\n}\n"
 "a.aggregate[i] = at >= 0 ? mbk_load(a.joined + at) : -1;\n}\n}\n"}},
+{"solve/amg/coarsest.cuh", {
+"\n\n\n#ifndef MBK_AMG_EACH\n#error \"include solve/amg/coarsest.cuh from solve/amg/setup.cu\"\n"
+"#endif\n\n#define MBK_COARSEST_THREADS 512\n#define MBK_COARSEST_PIVOTS 8\n"
+"#define MBK_COARSEST_ROWS 4\n\n\nstruct mbk_coarsest {\ndouble *m;\ndouble *u, *v;\n"
+"double *now, *ratio;\n\nmbk_u32 n;\nbool symmetric;\n};\n\n\n\n"
+"MBK_DEVICE void mbk_coarsest_fill(const mbk_amg_invert_arguments &a, const mbk_coarsest &e) {\n"
+"for (mbk_u32 k = mbk_thread(); k < e.n * e.n; k += MBK_COARSEST_THREADS) {\ne.m[k] = 0;\n"
+"a.inverse_col[k] = (mbk_i32)(k % e.n);\n}\n"
+"for (mbk_u32 i = mbk_thread(); i <= e.n; i += MBK_COARSEST_THREADS) {\n"
+"a.inverse_ptr[i] = (mbk_i32)(i * e.n);\n}\nmbk_block_sync();\n"
+"for (mbk_u32 i = mbk_thread() / 32; i < e.n; i += MBK_COARSEST_THREADS / 32) {\n"
+"const mbk_u32 end = (mbk_u32)mbk_load(a.row_ptr + i + 1);\n"
+"for (mbk_u32 k = (mbk_u32)mbk_load(a.row_ptr + i) + mbk_lane(); k < end; k += 32) {\n"
+"e.m[i * e.n + (mbk_u32)mbk_load(a.col_ind + k)] = mbk_load(a.values + k);\n}\n}\n"
+"mbk_block_sync();\nfor (mbk_u32 i = mbk_thread(); i < e.n; i += MBK_COARSEST_THREADS) {\n"
+"e.now[i] = e.m[i * e.n + i];\n}\nmbk_block_sync();\n}\n\n\n\n"
+"MBK_DEVICE bool mbk_coarsest_symmetric(const mbk_coarsest &e, double least, mbk_u32 *apart) {\n"
+"if (mbk_thread() == 0) {\n*apart = 0;\n}\n"
+"for (mbk_u32 i = mbk_thread(); i < e.n; i += MBK_COARSEST_THREADS) {\n"
+"e.ratio[i] = mbk_amg_root(e.now[i]);\n}\nmbk_block_sync();\n"
+"for (mbk_u32 i = mbk_thread() / 32; i < e.n; i += MBK_COARSEST_THREADS / 32) {\n"
+"for (mbk_u32 j = mbk_lane(); j < i; j += 32) {\n"
+"const double difference = e.m[i * e.n + j] - e.m[j * e.n + i];\n"
+"if (!((difference < 0 ? -difference : difference) <= least * e.ratio[i] * e.ratio[j])) {\n",
+"mbk_atomic_or(apart, 1u);\n}\n}\n}\nmbk_block_sync();\nreturn *apart == 0;\n}\n\n\n"
+"MBK_DEVICE mbk_u32 mbk_coarsest_pivot(const mbk_coarsest &e, double least) {\n"
+"mbk_u32 pivot = e.n;\nfor (mbk_u32 i = mbk_lane(); i < e.n; i += 32) {\n"
+"if (e.ratio[i] > least) {\nleast = e.ratio[i];\npivot = i;\n}\n}\n"
+"for (int d = 16; d > 0; d /= 2) {\n"
+"const double other = mbk_shuffle_xor(0xffffffffu, least, d, 32);\n"
+"const mbk_u32 row = mbk_shuffle_xor(0xffffffffu, pivot, d, 32);\n"
+"if (other > least || (other == least && row < pivot)) {\nleast = other;\npivot = row;\n}\n}\n"
+"return pivot;\n}\n\n\n\n\n"
+"MBK_DEVICE void mbk_coarsest_eliminate(const mbk_coarsest &e, mbk_u32 p, mbk_u32 at,\n"
+"double first) {\nconst mbk_u32 n = e.n, i = mbk_thread();\nconst double inverse = 1 / e.now[p];\n"
+"double column = 0, row = 0;\nif (i < n) {\ncolumn = e.m[i * n + p];\nrow = e.m[p * n + i];\n"
+"if (e.symmetric) {\nconst bool done = e.ratio[i] < 0;\n"
+"column = i > p ? (done ? -row : row) : column;\nrow = i < p ? (done ? -column : column) : row;\n"
+"}\nfor (mbk_u32 s = 0; s < at; s++) {\ncolumn -= e.u[s * n + i] * e.v[s * n + p];\n"
+"row -= e.u[s * n + p] * e.v[s * n + i];\n}\n}\nmbk_block_sync();\nif (i < n) {\n"
+"const double now = e.now[i] - column * inverse * row;\ne.m[i * n + p] = e.m[p * n + i] = 0;\n"
+"e.u[at * n + i] = i == p ? -inverse : column * inverse;\ne.v[at * n + i] = i == p ? 1 : row;\n"
+"for (mbk_u32 s = 0; s < at && i == p; s++) {\ne.u[s * n + p] = e.v[s * n + p] = 0;\n}\n"
+"e.now[i] = now;\ne.ratio[i] = i == p || e.ratio[i] < 0 ? -1 : (now < 0 ? -now : now) / first;\n"
+"}\nmbk_block_sync();\n}\n\n\nMBK_DEVICE void mbk_coarsest_subtract(const mbk_coarsest &e) {\n"
+"const mbk_u32 n = e.n, step = MBK_COARSEST_THREADS / 32 * MBK_COARSEST_ROWS;\n",
+"for (mbk_u32 top = mbk_thread() / 32 * MBK_COARSEST_ROWS; top < n; top += step) {\n"
+"double u[MBK_COARSEST_ROWS][MBK_COARSEST_PIVOTS];\n#pragma unroll\n"
+"for (mbk_u32 r = 0; r < MBK_COARSEST_ROWS; r++) {\n#pragma unroll\n"
+"for (mbk_u32 s = 0; s < MBK_COARSEST_PIVOTS; s++) {\n"
+"u[r][s] = top + r < n ? e.u[s * n + top + r] : 0;\n}\n}\n"
+"for (mbk_u32 j = (e.symmetric ? top : 0) + mbk_lane(); j < n; j += 32) {\n"
+"double x[MBK_COARSEST_ROWS];\n#pragma unroll\nfor (mbk_u32 r = 0; r < MBK_COARSEST_ROWS; r++) {\n"
+"x[r] = top + r < n ? e.m[(top + r) * n + j] : 0;\n}\n#pragma unroll\n"
+"for (mbk_u32 s = 0; s < MBK_COARSEST_PIVOTS; s++) {\nconst double v = e.v[s * n + j];\n"
+"#pragma unroll\nfor (mbk_u32 r = 0; r < MBK_COARSEST_ROWS; r++) {\nx[r] -= u[r][s] * v;\n}\n}\n"
+"#pragma unroll\nfor (mbk_u32 r = 0; r < MBK_COARSEST_ROWS; r++) {\nif (top + r < n) {\n"
+"e.m[(top + r) * n + j] = x[r];\n}\n}\n}\n}\n}\n\n\n\n\n\n\n"
+"MBK_KERNEL MBK_BOUNDS(MBK_COARSEST_THREADS)\n"
+"mbk_amg_invert(MBK_GRID_CONSTANT mbk_amg_invert_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
+"const mbk_u32 n = a.rows, i = mbk_thread(), parts = MBK_COARSEST_PIVOTS * n;\n"
+"double *const u = (double *)shared;\n"
+"mbk_coarsest e = {a.inverse, u, u + parts, u + 2 * parts, u + 2 * parts + n, n, false};\n"
+"double first = 1;\nmbk_coarsest_fill(a, e);\n"
+"e.symmetric = mbk_coarsest_symmetric(e, a.least, (mbk_u32 *)(e.ratio + n));\nmbk_block_sync();\n"
+"if (i < n) {\nconst double size = e.now[i] < 0 ? -e.now[i] : e.now[i];\n"
+"first = size != 0 ? size : 1;\ne.ratio[i] = size / first;\n}\n"
+"for (mbk_u32 at = MBK_COARSEST_PIVOTS; at == MBK_COARSEST_PIVOTS;) {\n"
+"for (mbk_u32 k = i; k < 2 * parts; k += MBK_COARSEST_THREADS) {\nu[k] = 0;\n}\n"
+"mbk_block_sync();\nfor (at = 0; at < MBK_COARSEST_PIVOTS; at++) {\n",
+"const mbk_u32 pivot = mbk_coarsest_pivot(e, a.least);\nif (pivot == n) {\nbreak;\n}\n"
+"mbk_coarsest_eliminate(e, pivot, at, first);\n}\nmbk_coarsest_subtract(e);\nmbk_block_sync();\n"
+"}\nfor (mbk_u32 k = i; k < n * n; k += MBK_COARSEST_THREADS) {\n"
+"const mbk_u32 row = k / n, column = k - row * n;\nif (!e.symmetric || row <= column) {\n"
+"const double value = e.ratio[row] < 0 && e.ratio[column] < 0 ? e.m[k] : 0;\ne.m[k] = value;\n"
+"if (e.symmetric && row < column) {\ne.m[column * n + row] = value;\n}\n}\n}\n}\n"}},
 {"solve/amg/multiply.cuh", {
 "\n\n\n\n\n\n\n"
 "typedef struct mbk_multiply_columns_arguments { mbk_u64 rows; const mbk_i32 *a_ptr, *a_col, "
@@ -6138,14 +6214,16 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "*places; const double *from; double *to; float *rounded; } mbk_amg_move_arguments; typedef "
 "struct mbk_amg_copy_arguments { mbk_u64 rows, nnz; const void *row_ptr, *col_ind, *values; const "
 "double *modes; mbk_u64 mode_elements; mbk_u32 *strange; mbk_u32 wide_ptr, wide_col, base, "
-"value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments;\n\n"
-"#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
+"value_bytes; mbk_i32 *row_ptr_to, *col_ind_to; double *values_to; } mbk_amg_copy_arguments; "
+"typedef struct mbk_amg_invert_arguments { mbk_u32 rows; const mbk_i32 *row_ptr, *col_ind; const "
+"double *values; double least; mbk_i32 *inverse_ptr, *inverse_col; double *inverse; } "
+"mbk_amg_invert_arguments;\n\n#define MBK_AMG_THREADS 256\n\n\n#define MBK_AMG_EACH(i, count) \\\n"
 "for (mbk_u64 i = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread(); i < (count); \\\n"
 "i += (mbk_u64)mbk_grid() * MBK_AMG_THREADS)\n\n\n#define MBK_AMG_ROWS(at, lanes, count) \\\n"
-"for (mbk_amg_row at(lanes); at.first < (count); at.next())\n\n"
+"for (mbk_amg_row at(lanes); at.first < (count); at.next())\n\n",
 "#define MBK_AMG_ENTRIES(k, row_ptr, at) \\\n"
 "for (mbk_u32 k = (mbk_u32)mbk_load(row_ptr + at.row) + at.lane, \\\n"
-"end = (mbk_u32)mbk_load(row_ptr + at.row + 1); \\\nk < end; k += at.lanes)\n\n\n",
+"end = (mbk_u32)mbk_load(row_ptr + at.row + 1); \\\nk < end; k += at.lanes)\n\n\n"
 "struct mbk_amg_row {\nmbk_u32 lanes, lane;\nmbk_u64 row, step, first;\n\n"
 "MBK_MEMBER explicit mbk_amg_row(mbk_u32 lanes, mbk_u32 threads = MBK_AMG_THREADS)\n"
 ": lanes(lanes), lane(mbk_thread() % lanes), row(0),\n"
@@ -6166,9 +6244,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (at.row + at.step < a.rows) {\nmbk_prefetch(a.row_ptr + at.row + at.step);\n}\n"
 "if (at.lanes < 32) {\nmbk_amg_take_ahead<2>(a, at, take);\n} else {\n"
 "mbk_amg_take_ahead<4>(a, at, take);\n}\n}\n\n\n"
-"template <class T> MBK_DEVICE T mbk_amg_sum(T sum, mbk_u32 lanes) {\n"
+"template <class T> MBK_DEVICE T mbk_amg_sum(T sum, mbk_u32 lanes) {\n",
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\nsum += mbk_shuffle_xor(0xffffffffu, sum, d, 32);\n"
-"}\nreturn sum;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n",
+"}\nreturn sum;\n}\n\n\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_copy(MBK_GRID_CONSTANT mbk_amg_copy_arguments a) {\n"
 "const mbk_u64 first = (mbk_u64)mbk_block() * MBK_AMG_THREADS + mbk_thread();\n"
 "const mbk_u64 step = (mbk_u64)mbk_grid() * MBK_AMG_THREADS;\n"
@@ -6190,9 +6268,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "}\n\n\nenum { MBK_AMG_DECIDED, MBK_AMG_OPEN, MBK_AMG_ROOT };\n\n\n\n\n"
 "template <class T> MBK_DEVICE T mbk_amg_most(T most, mbk_u32 lanes) {\n"
 "for (int d = (int)lanes / 2; d > 0; d /= 2) {\n"
-"const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n"
+"const T other = mbk_shuffle_xor(0xffffffffu, most, d, 32);\nmost = other > most ? other : most;\n",
 "}\nreturn most;\n}\n\n\n\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
-"mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n",
+"mbk_amg_rows(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\ndouble bound = 0;\n"
 "mbk_u32 longest = 0;\nbool unsorted = false;\nMBK_AMG_ROWS(at, a.lanes, a.rows) {\n"
 "double own_most = 0, sum = 0, diagonal = 0;\nmbk_u32 strongest = 0;\nif (at.row < a.rows) {\n"
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
@@ -6212,9 +6290,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (a.most != nullptr) {\na.most[at.row] = most;\na.strongest[at.row] = (mbk_i32)~strongest;\n}\n"
 "a.inverse[at.row] = inverse;\nif (none) {\nmbk_atomic_max(a.missing, ~(mbk_u32)at.row);\n}\n"
 "if (!(sum - sum == 0)) {\nmbk_atomic_max(a.wild, ~(mbk_u32)at.row);\n}\n}\n}\nif (unsorted) {\n"
-"*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nlongest = mbk_amg_most(longest, 32);\n"
+"*a.unsorted = 1;\n}\nbound = mbk_amg_most(bound, 32);\nlongest = mbk_amg_most(longest, 32);\n",
 "if (mbk_lane() == 0) {\nmbk_u64 bits;\nmemcpy(&bits, &bound, sizeof bits);\n"
-"mbk_atomic_max(a.bound, bits);\nmbk_atomic_max(a.longest, longest);\n}\n}\n\n\n",
+"mbk_atomic_max(a.bound, bits);\nmbk_atomic_max(a.longest, longest);\n}\n}\n\n\n"
 "MBK_DEVICE mbk_u64 mbk_amg_hash(mbk_u64 number) {\nmbk_u64 h = number + 0x9e3779b97f4a7c15ull;\n"
 "h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;\nh = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;\n"
 "return h ^ h >> 33;\n}\n\n\n\n\n\nMBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
@@ -6235,9 +6313,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "if (apart > mbk_multiply(a.theta, sum)) {\nmbk_atomic_add(a.one_sided, 1u);\n}\n}\n}\n\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_links(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
-"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nmbk_u32 strong_ones = 0;\nif (at.row < a.rows) {\n"
+"MBK_AMG_ROWS(at, a.lanes, a.rows) {\nmbk_u32 strong_ones = 0;\nif (at.row < a.rows) {\n",
 "const double most = mbk_load(a.most + at.row);\nMBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
-"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n",
+"const double value = mbk_load(a.values + k), size = value < 0 ? -value : value;\n"
 "const mbk_i32 column = mbk_load(a.col_ind + k);\n"
 "const double other = a.both ? mbk_load(a.most + column) : 0;\nconst bool strong =\n"
 "(mbk_u64)column != at.row && size > a.theta * (other > most ? other : most);\n"
@@ -6258,9 +6336,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 count = (mbk_u32)mbk_load(a.node_ptr + node + 1) - begin;\n"
 "MBK_AMG_ENTRIES(k, a.row_ptr, at) {\n"
 "const mbk_u32 column = (mbk_u32)mbk_load(a.col_ind + k), other = column / a.block;\n"
-"const mbk_u32 e = begin + mbk_multiply_find(a.node_col + begin, count, (mbk_i32)other);\n"
+"const mbk_u32 e = begin + mbk_multiply_find(a.node_col + begin, count, (mbk_i32)other);\n",
 "a.full[mbk_amg_place(a.block, begin, count, e, r) + column - other * a.block] =\n"
-"mbk_load(a.values + k);\n}\n}\n}\n}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n",
+"mbk_load(a.values + k);\n}\n}\n}\n}\n\n\n\n\n\nMBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, 4)\n"
 "mbk_amg_norms(MBK_GRID_CONSTANT mbk_amg_strength_arguments a) {\n"
 "MBK_AMG_ROWS(at, a.lanes, a.rows) {\ndouble own_most = 0;\nmbk_u32 strongest = 0;\n"
 "if (at.row < a.rows) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
@@ -6281,9 +6359,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
 "MBK_AMG_ENTRIES(e, a.row_ptr, at) {\nif (mbk_load(a.links + e) < 0) {\ndiagonal +=\n"
 "mbk_load(a.values + mbk_amg_place(a.block, begin, end - begin, e, r) + r);\n}\n}\n}\n"
-"diagonal = mbk_amg_sum(diagonal, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n"
+"diagonal = mbk_amg_sum(diagonal, a.lanes);\nif (at.row < a.rows && at.lane == 0) {\n",
 "const double inverse = mbk_load(a.inverse + at.row * a.block + r);\n"
-"if (diagonal * inverse < a.least) {\ndiagonal = inverse != 0 ? a.least / inverse : 0;\n}\n",
+"if (diagonal * inverse < a.least) {\ndiagonal = inverse != 0 ? a.least / inverse : 0;\n}\n"
 "a.scale[at.row * a.block + r] = diagonal != 0 ? 1 / diagonal : 0;\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_expand(MBK_GRID_CONSTANT mbk_amg_expand_arguments a) {\n"
@@ -6305,9 +6383,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "(mbk_i32)c * (stop - start)) *\n(mbk_i32)a.height +\n(mbk_i32)r;\n}\n}\n}\n}\n}\n\n\n\n\n"
 "MBK_DEVICE double mbk_amg_block_sum(double sum, double *shared) {\nsum = mbk_amg_sum(sum, 32);\n"
 "mbk_block_sync();\nif (mbk_lane() == 0) {\nshared[mbk_thread() / 32] = sum;\n}\n"
-"mbk_block_sync();\nsum = 0;\nfor (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\n"
+"mbk_block_sync();\nsum = 0;\nfor (mbk_u32 w = 0; w < MBK_AMG_THREADS / 32; w++) {\n",
 "sum += shared[w];\n}\nreturn sum;\n}\n\n\n"
-"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n",
+"MBK_DEVICE double mbk_amg_sum_parts(const double *parts, double *shared) {\ndouble sum = 0;\n"
 "for (mbk_u32 i = mbk_thread(); i < mbk_grid(); i += MBK_AMG_THREADS) {\nsum += parts[i];\n}\n"
 "return mbk_amg_block_sum(sum, shared);\n}\n\n\nMBK_DEVICE double mbk_amg_root(double inverse) {\n"
 "return sqrt(inverse < 0 ? -inverse : inverse);\n}\n\n\n\n\n"
@@ -6329,9 +6407,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "#pragma unroll\nfor (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\n"
 "sums[r] += top + r < a.block ? mbk_load_streaming(values + r * length + k) * x : 0;\n}\n}\n}\n\n"
 "#if __CUDA_ARCH__ >= 1000\n#define MBK_AMG_LANCZOS_BLOCKS 4\n#else\n"
-"#define MBK_AMG_LANCZOS_BLOCKS 5\n#endif\n\n\n\n"
+"#define MBK_AMG_LANCZOS_BLOCKS 5\n#endif\n\n\n\n",
 "MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, MBK_AMG_LANCZOS_BLOCKS)\n"
-"mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n",
+"mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
 "const double beta = sqrt(mbk_amg_sum_parts(a.squares, (double *)shared));\n"
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble dot = 0;\n"
@@ -6355,9 +6433,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
+"const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n",
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
-"if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n",
+"if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n"
 "MBK_AMG_EACH(i, a.rows) {\nconst double u = a.v[i] * factor, w = a.w[i] - alpha * u;\n"
 "a.u[i] = u;\na.w[i] = w;\na.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * w;\nsum += w * w;\n}\n"
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
@@ -6367,7 +6445,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
 "sum = mbk_amg_sum(sum, 32);\nif (mbk_lane() == 0 && sum > 0) {\n"
 "mbk_atomic_add(a.products, sum);\n}\n}\n\n#include \"solve/amg/aggregate.cuh\"\n\n"
-"#include \"solve/amg/tentative.cuh\"\n\n#include \"solve/amg/reduction.cuh\"\n"}},
+"#include \"solve/amg/tentative.cuh\"\n\n#include \"solve/amg/reduction.cuh\"\n\n"
+"#include \"solve/amg/coarsest.cuh\"\n"}},
 {"solve/amg/tentative.cuh", {
 "\n\n#ifndef MBK_AMG_EACH\n#error \"include solve/amg/tentative.cuh from solve/amg/setup.cu\"\n"
 "#endif\n\n#define MBK_AMG_DEPENDENT 1e-8\n#define MBK_AMG_HOLDERS 128\n\n\n\n"
@@ -37020,6 +37099,13 @@ typedef struct mbk_amg_copy_arguments {
 	mbi_devptr row_ptr_to, col_ind_to, values_to;
 } mbk_amg_copy_arguments;
 
+typedef struct mbk_amg_invert_arguments {
+	mbk_u32 rows;
+	mbi_devptr row_ptr, col_ind, values;
+	double least;
+	mbi_devptr inverse_ptr, inverse_col, inverse;
+} mbk_amg_invert_arguments;
+
 #define MBI_AMG_FILE "solve/amg/setup.cu"
 #define MBI_AMG_THREADS 256
 #define MBI_AMG_CHUNKS 32
@@ -37064,7 +37150,8 @@ enum {
 	MBI_AMG_LANCZOS_MULTIPLY, MBI_AMG_LANCZOS_SUBTRACT, MBI_AMG_PRODUCTS, MBI_AMG_NEAR_KEYS,
 	MBI_AMG_DECIDE, MBI_AMG_JOIN, MBI_AMG_REST, MBI_AMG_FOLLOW, MBI_AMG_TENTATIVE, MBI_AMG_DEPEND,
 	MBI_AMG_WEIGH, MBI_AMG_BLOCK, MBI_AMG_SETTLE, MBI_AMG_ATTACH, MBI_AMG_BESIDE, MBI_AMG_POINT,
-	MBI_AMG_NEARBY, MBI_AMG_GATHER, MBI_AMG_RESTRICT, MBI_AMG_RELAX, MBI_AMG_KERNELS };
+	MBI_AMG_NEARBY, MBI_AMG_GATHER, MBI_AMG_RESTRICT, MBI_AMG_RELAX, MBI_AMG_INVERT, MBI_AMG_KERNELS
+};
 
 typedef struct mbi_amg_gpu_level {
 	int block, vectors;
@@ -37097,6 +37184,8 @@ typedef struct mbi_amg_gpu {
 	double no_diagonal;
 	mbi_amg_pool keep, scratch;
 	mbi_devptr facts;
+	mbi_amg_there inverse;
+	mbi_devptr inverse_single;
 	mbi_devptr arrays[3];
 	mbi_amg_there given;
 	mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
@@ -37164,7 +37253,7 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
 		"mbk_amg_near_keys", "mbk_amg_decide", "mbk_amg_join", "mbk_amg_rest", "mbk_amg_follow",
 		"mbk_amg_tentative", "mbk_amg_depend", "mbk_amg_weigh", "mbk_amg_block", "mbk_amg_settle",
 		"mbk_amg_attach", "mbk_amg_beside", "mbk_amg_point", "mbk_amg_nearby", "mbk_amg_gather",
-		"mbk_amg_restrict", "mbk_amg_relax", };
+		"mbk_amg_restrict", "mbk_amg_relax", "mbk_amg_invert", };
 
 static merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu) {
 	merbit_context *context = gpu->context;
@@ -38325,13 +38414,8 @@ static merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, int half,
 			type == MERBIT_F32 ? 0 : to, type == MERBIT_F32 ? to : 0);
 }
 
-static merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
-		merbit_type type, merbit_view *view) {
-	mbi_amg_gpu_level *level = &gpu->levels[l];
-	const mbi_amg_there *csr = which == MBI_GRID_P ? &level->p : which == MBI_GRID_R ? &level->r
-			: which == MBI_GRID_C ? &level->halves[1] : level->points != 0 ? &level->halves[0]
-			: &level->a;
-	mbi_devptr *single = &level->single[which];
+static merbit_status mbi_amg_view_there(mbi_amg_gpu *gpu, const mbi_amg_there *csr,
+		mbi_devptr *single, merbit_type type, merbit_view *view) {
 	*view = merbit_csr(csr->rows, csr->cols, csr->nnz, mbi_device_pointer(csr->row_ptr),
 			mbi_device_pointer(csr->col_ind), mbi_device_pointer(csr->values));
 	view->memory = MERBIT_MEMORY_DEVICE;
@@ -38344,21 +38428,42 @@ static merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
 	return MERBIT_OK;
 }
 
-static merbit_status mbi_amg_fetch(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
-		size_t size, void **to) {
-	MBI_TRY(mbi_allocate_array(gpu->context, count, size, "the coarsest matrix", to));
-	return mbi_device_download(gpu->context, *to, from, (size_t)count * size);
+static merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
+		merbit_type type, merbit_view *view) {
+	mbi_amg_gpu_level *level = &gpu->levels[l];
+	const mbi_amg_there *csr = which == MBI_GRID_P ? &level->p : which == MBI_GRID_R ? &level->r
+			: which == MBI_GRID_C ? &level->halves[1] : level->points != 0 ? &level->halves[0]
+			: &level->a;
+	return mbi_amg_view_there(gpu, csr, &level->single[which], type, view);
 }
 
-static merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
+#define MBI_COARSEST_THREADS 512
+#define MBI_COARSEST_PIVOTS 8
+
+static merbit_status mbi_amg_gpu_invert(mbi_amg_gpu *gpu, double least, merbit_type type,
+		merbit_view *view) {
 	const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
-	csr->rows = csr->cols = a->rows;
-	csr->nnz = a->nnz;
-	if (csr->row_ptr == NULL) {
-		MBI_TRY(mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
-		MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+	mbi_amg_there *inverse = &gpu->inverse;
+	const size_t numbers = (2 * MBI_COARSEST_PIVOTS + 2) * (size_t)a->rows;
+	mbk_amg_invert_arguments arguments;
+	if (inverse->row_ptr == 0) {
+		inverse->rows = inverse->cols = a->rows;
+		inverse->nnz = a->rows * a->rows;
+		MBI_TRY(mbi_amg_keep(gpu, inverse->nnz, sizeof(double), &inverse->values));
+		MBI_TRY(mbi_amg_keep(gpu, inverse->nnz, sizeof(int32_t), &inverse->col_ind));
+		MBI_TRY(mbi_amg_keep(gpu, a->rows + 1, sizeof(int32_t), &inverse->row_ptr));
 	}
-	return mbi_amg_fetch(gpu, a->values, a->nnz, sizeof(double), (void **)&csr->values);
+	arguments.rows = (uint32_t)a->rows;
+	arguments.row_ptr = a->row_ptr;
+	arguments.col_ind = a->col_ind;
+	arguments.values = a->values;
+	arguments.least = least;
+	arguments.inverse_ptr = inverse->row_ptr;
+	arguments.inverse_col = inverse->col_ind;
+	arguments.inverse = inverse->values;
+	MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_INVERT, 1, MBI_COARSEST_THREADS,
+			numbers * sizeof(double) + sizeof(uint32_t), &arguments));
+	return mbi_amg_view_there(gpu, inverse, &gpu->inverse_single, type, view);
 }
 
 static uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu) {
@@ -39005,11 +39110,15 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
 	return MERBIT_OK;
 }
 
+static double mbi_amg_pivot(const merbit_preconditioner *p) {
+	return mbi_view_type(mbi_amg_given(p, &p->view)) == MERBIT_F32 ? MBI_AMG_PIVOT_F32
+			: MBI_AMG_PIVOT_F64;
+}
+
 static merbit_status mbi_amg_invert_last(merbit_preconditioner *p, const mbi_amg_level *last,
 		mbi_amg_csr *inverse) {
-	return last->a.rows > MBI_AMG_COARSEST ? MERBIT_OK : mbi_amg_invert(p->context, &last->a,
-			mbi_view_type(mbi_amg_given(p, &p->view)) == MERBIT_F32 ? MBI_AMG_PIVOT_F32
-			: MBI_AMG_PIVOT_F64, inverse);
+	return last->a.rows > MBI_AMG_COARSEST ? MERBIT_OK
+			: mbi_amg_invert(p->context, &last->a, mbi_amg_pivot(p), inverse);
 }
 
 static merbit_status mbi_amg_show(merbit_preconditioner *p, mbi_amg_csr *csr, float **single,
@@ -39071,10 +39180,7 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
 	return mbi_amg_invert_last(p, &amg->levels[amg->count - 1], &amg->coarsest);
 }
 
-static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
-		mbi_amg_csr *coarsest) {
-	mbi_amg_level *last = &amg->levels[amg->count - 1];
-	merbit_status status;
+static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg) {
 	int l, k;
 	amg->levels[0].nonsymmetric = amg->gpu->nonsymmetric;
 	amg->reduced = amg->gpu->reduced;
@@ -39084,13 +39190,8 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
 			MBI_TRY(mbi_amg_gpu_show(amg->gpu, l, k, p->type, &amg->grids[l].views[k]));
 		}
 	}
-	if (amg->grids[amg->count - 1].rows > MBI_AMG_COARSEST) { return MERBIT_OK; }
-	status = mbi_amg_gpu_coarsest(amg->gpu, &last->a);
-	if (status == MERBIT_OK) { status = mbi_amg_invert_last(p, last, coarsest); }
-	if (status != MERBIT_OK) { mbi_amg_csr_release(p->context, &last->a); }
-	mbi_release(p->context, last->a.values);
-	last->a.values = NULL;
-	return status;
+	return amg->grids[amg->count - 1].rows > MBI_AMG_COARSEST ? MERBIT_OK
+			: mbi_amg_gpu_invert(amg->gpu, mbi_amg_pivot(p), p->type, &amg->dense);
 }
 
 static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg,
@@ -39103,9 +39204,7 @@ static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg
 		amg->grids[l].rows = amg->gpu->levels[l].a.rows;
 		amg->entries[l] = amg->gpu->levels[l].a.nnz;
 	}
-	MBI_TRY(mbi_amg_show_there(p, amg, &amg->coarsest));
-	return amg->coarsest.rows > 0
-			? mbi_amg_show(p, &amg->coarsest, &amg->coarsest_single, &amg->dense) : MERBIT_OK;
+	return mbi_amg_show_there(p, amg);
 }
 
 static void mbi_amg_leave_gpu(merbit_preconditioner *p, mbi_amg *amg) {
@@ -39253,14 +39352,14 @@ static merbit_status mbi_amg_recompute_all(merbit_preconditioner *p, mbi_amg *am
 }
 
 static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
-		const mbi_amg_csr *coarsest, const merbit_view *a) {
+		const merbit_view *a) {
 	int l, k;
 	for (l = 0; l < amg->count; l++) {
 		const mbi_amg_grid *g = &amg->grids[l];
 		for (k = 0; k < mbi_amg_matrices(amg, l); k++) {
-			const merbit_view *view = l == 0 && k == 0 && !amg->reduced ? a : &g->views[k];
-			MBI_TRY(l + 1 == amg->count && coarsest->rows > 0 ? mbi_amg_renew_last(p, amg, coarsest)
-					: merbit_plan_update_values(g->plans[k], view->values, view->memory));
+			const merbit_view *view = l + 1 == amg->count && amg->dense.rows > 0 ? &amg->dense
+					: l == 0 && k == 0 && !amg->reduced ? a : &g->views[k];
+			MBI_TRY(merbit_plan_update_values(g->plans[k], view->values, view->memory));
 		}
 	}
 	return mbi_cycle_refill(p, amg);
@@ -39268,16 +39367,12 @@ static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
 
 static merbit_status mbi_amg_update_there(merbit_preconditioner *p, mbi_amg *amg,
 		const merbit_view *a) {
-	mbi_amg_csr coarsest;
 	merbit_status status;
-	memset(&coarsest, 0, sizeof coarsest);
 	MBI_TRY(mbi_precondition_enter(p));
 	status = mbi_amg_gpu_update(amg->gpu, mbi_amg_given(p, a));
-	if (status == MERBIT_OK) { status = mbi_amg_show_there(p, amg, &coarsest); }
+	if (status == MERBIT_OK) { status = mbi_amg_show_there(p, amg); }
 	mbi_precondition_leave(p);
-	if (status == MERBIT_OK) { status = mbi_amg_renew_there(p, amg, &coarsest, a); }
-	mbi_amg_csr_release(p->context, &coarsest);
-	return status;
+	return status == MERBIT_OK ? mbi_amg_renew_there(p, amg, a) : status;
 }
 
 static merbit_status mbi_amg_update(merbit_preconditioner *p, const merbit_view *a) {

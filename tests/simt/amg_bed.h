@@ -61,6 +61,7 @@ static const simt_kernel kernels[] = {
     SIMT_KERNEL(amg_kernels::mbk_amg_gather),
     SIMT_KERNEL(amg_kernels::mbk_amg_restrict),
     SIMT_KERNEL(amg_kernels::mbk_amg_relax),
+    SIMT_KERNEL(amg_kernels::mbk_amg_invert),
     SIMT_KERNEL(amg_transpose::mbk_transpose_rows),
     SIMT_KERNEL(amg_transpose::mbk_transpose_count),
     SIMT_KERNEL(amg_transpose::mbk_transpose_scan),

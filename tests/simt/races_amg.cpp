@@ -44,12 +44,13 @@ static void test_amg(void **) {
   for (uint64_t seed : simt_few_seeds) {
     mbi_amg_gpu gpu;
     mbi_amg_there a = {}, unit = {}, c = {};
-    merbit_view view = merbit_csr(n, n, plain.row_ptr.back(), plain.row_ptr.data(),
-                                  plain.col_ind.data(), plain.values.data());
+    merbit_view inverse, view = merbit_csr(n, n, plain.row_ptr.back(), plain.row_ptr.data(),
+                                           plain.col_ind.data(), plain.values.data());
     view.memory = MERBIT_MEMORY_DEVICE;
     amg_bed::what = {"amg", "mesh", seed};
     assert_int_equal(mbi_amg_gpu_create(&gpu, host, &view, 1, 1, 0, nullptr), MERBIT_OK);
     assert_true(gpu.count > 1);
+    assert_int_equal(mbi_amg_gpu_invert(&gpu, 1e-12, MERBIT_F64, &inverse), MERBIT_OK);
     mbi_amg_gpu_destroy(&gpu);
     std::vector<double> windy = plain.values;
     for (size_t i = 0; i < (size_t)n; i++) {
@@ -62,6 +63,7 @@ static void test_amg(void **) {
     amg_bed::what.matrix = "wind";
     assert_int_equal(mbi_amg_gpu_create(&gpu, host, &wind, 1, 1, 0, nullptr), MERBIT_OK);
     assert_true(gpu.reduced);
+    assert_int_equal(mbi_amg_gpu_invert(&gpu, 1e-12, MERBIT_F64, &inverse), MERBIT_OK);
     assert_int_equal(mbi_amg_gpu_update(&gpu, &wind), MERBIT_OK);
     mbi_amg_gpu_destroy(&gpu);
     amg_bed::what.matrix = "nodes of two rows";

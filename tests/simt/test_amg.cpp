@@ -8,7 +8,7 @@ extern "C" { // amg_bed.h includes C code that calls functions of the library
 #include "support/internal.h"
 
 #include "simt/amg_levels.h"
-#include "simt/amg_matrices.h"
+#include "simt/amg_parts.h"
 
 // Makes the hierarchy on both sides, from the given arrays or, with few thread blocks, from
 // inconvenient ones. Renews it for 4 times the values. Makes it again under another schedule,
@@ -550,34 +550,10 @@ static void tables_of_all_sizes_overflow(void **) {
   amg_bed::few_rows = 4096;
 }
 
-// A scan of more tiles than its one block has threads.
-static void long_arrays_are_summed(void **) {
-  const int64_t count = 2048 * 300 + 5;
-  std::vector<int32_t> counts((size_t)count + 1);
-  mbi_amg_gpu gpu = {};
-  mbi_amg_facts facts;
-  int64_t sum = 0;
-  for (int64_t i = 0; i < count; i++) {
-    counts[(size_t)i] = (int32_t)(i % 7);
-  }
-  amg_bed::what = {"scan", "long", simt_seeds[2]};
-  gpu.context = host;
-  assert_int_equal(mbi_amg_gpu_open(&gpu), MERBIT_OK);
-  memset((void *)(uintptr_t)gpu.facts, 0, sizeof facts);
-  assert_int_equal(mbi_amg_scan(&gpu, (mbi_devptr)(uintptr_t)counts.data(), count), MERBIT_OK);
-  assert_int_equal(mbi_amg_read(&gpu, &facts), MERBIT_OK);
-  for (int64_t i = 0; i <= count; i++) {
-    assert_int_equal(counts[(size_t)i], sum);
-    sum += i < count ? i % 7 : 0;
-  }
-  assert_int_equal(facts.total, sum);
-  assert_int_equal(facts.most, 6);
-  mbi_amg_gpu_destroy(&gpu);
-}
-
 int main() {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(long_arrays_are_summed),
+      cmocka_unit_test(matrices_are_inverted),
       cmocka_unit_test(products_are_those_of_plain_loops),
       cmocka_unit_test(tables_of_all_sizes_overflow),
       cmocka_unit_test(meshes_are_coarsened),

@@ -74,16 +74,19 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
   return MERBIT_OK;
 }
 
+/* Returns the fraction of its original diagonal entry up to which a pivot of the coarsest
+ * matrix counts as zero. */
+static double mbi_amg_pivot(const merbit_preconditioner *p) {
+  return mbi_view_type(mbi_amg_given(p, &p->view)) == MERBIT_F32 ? MBI_AMG_PIVOT_F32
+                                                                 : MBI_AMG_PIVOT_F64;
+}
+
 /* Inverts the coarsest matrix if it is small enough. */
 static merbit_status mbi_amg_invert_last(merbit_preconditioner *p, const mbi_amg_level *last,
                                          mbi_amg_csr *inverse) {
   return last->a.rows > MBI_AMG_COARSEST
              ? MERBIT_OK
-             : mbi_amg_invert(p->context, &last->a,
-                              mbi_view_type(mbi_amg_given(p, &p->view)) == MERBIT_F32
-                                  ? MBI_AMG_PIVOT_F32
-                                  : MBI_AMG_PIVOT_F64,
-                              inverse);
+             : mbi_amg_invert(p->context, &last->a, mbi_amg_pivot(p), inverse);
 }
 
 /* Sets *view to a CSR in host memory, for a plan. If the cycle is in f32, rounds the values to
@@ -157,12 +160,9 @@ static merbit_status mbi_amg_set_up(merbit_preconditioner *p, mbi_amg *amg,
 
 /* ---- The set-up on the GPU --------------------------------------------------------------- */
 
-/* Sets the cycle's views of all matrices of the GPU's set-up, and inverts the coarsest one into
- * `coarsest`; its structure is kept for updates. The CUDA context must be current. */
-static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
-                                        mbi_amg_csr *coarsest) {
-  mbi_amg_level *last = &amg->levels[amg->count - 1];
-  merbit_status status;
+/* Sets the cycle's views of all matrices of the GPU's set-up, and of the inverse of the
+ * coarsest one if that is small enough. The CUDA context must be current. */
+static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg) {
   int l, k;
   amg->levels[0].nonsymmetric = amg->gpu->nonsymmetric;
   amg->reduced = amg->gpu->reduced;
@@ -172,19 +172,9 @@ static merbit_status mbi_amg_show_there(merbit_preconditioner *p, mbi_amg *amg,
       MBI_TRY(mbi_amg_gpu_show(amg->gpu, l, k, p->type, &amg->grids[l].views[k]));
     }
   }
-  if (amg->grids[amg->count - 1].rows > MBI_AMG_COARSEST) {
-    return MERBIT_OK;
-  }
-  status = mbi_amg_gpu_coarsest(amg->gpu, &last->a);
-  if (status == MERBIT_OK) {
-    status = mbi_amg_invert_last(p, last, coarsest);
-  }
-  if (status != MERBIT_OK) {
-    mbi_amg_csr_release(p->context, &last->a);
-  }
-  mbi_release(p->context, last->a.values);
-  last->a.values = NULL;
-  return status;
+  return amg->grids[amg->count - 1].rows > MBI_AMG_COARSEST
+             ? MERBIT_OK
+             : mbi_amg_gpu_invert(amg->gpu, mbi_amg_pivot(p), p->type, &amg->dense);
 }
 
 /* Sets up all levels in GPU memory. The CUDA context must be current. */
@@ -199,10 +189,7 @@ static merbit_status mbi_amg_set_up_there(merbit_preconditioner *p, mbi_amg *amg
     amg->grids[l].rows = amg->gpu->levels[l].a.rows;
     amg->entries[l] = amg->gpu->levels[l].a.nnz;
   }
-  MBI_TRY(mbi_amg_show_there(p, amg, &amg->coarsest));
-  return amg->coarsest.rows > 0
-             ? mbi_amg_show(p, &amg->coarsest, &amg->coarsest_single, &amg->dense)
-             : MERBIT_OK;
+  return mbi_amg_show_there(p, amg);
 }
 
 static void mbi_amg_leave_gpu(merbit_preconditioner *p, mbi_amg *amg) {
@@ -364,17 +351,17 @@ static merbit_status mbi_amg_recompute_all(merbit_preconditioner *p, mbi_amg *am
   return mbi_amg_invert_last(p, &fresh[amg->count - 1], coarsest);
 }
 
-/* Passes the values of the GPU's set-up, and of `coarsest`, to all plans. */
+/* Passes the values of the GPU's set-up to all plans. */
 static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
-                                         const mbi_amg_csr *coarsest, const merbit_view *a) {
+                                         const merbit_view *a) {
   int l, k;
   for (l = 0; l < amg->count; l++) {
     const mbi_amg_grid *g = &amg->grids[l];
     for (k = 0; k < mbi_amg_matrices(amg, l); k++) {
-      const merbit_view *view = l == 0 && k == 0 && !amg->reduced ? a : &g->views[k];
-      MBI_TRY(l + 1 == amg->count && coarsest->rows > 0
-                  ? mbi_amg_renew_last(p, amg, coarsest)
-                  : merbit_plan_update_values(g->plans[k], view->values, view->memory));
+      const merbit_view *view = l + 1 == amg->count && amg->dense.rows > 0 ? &amg->dense
+                                : l == 0 && k == 0 && !amg->reduced        ? a
+                                                                           : &g->views[k];
+      MBI_TRY(merbit_plan_update_values(g->plans[k], view->values, view->memory));
     }
   }
   return mbi_cycle_refill(p, amg);
@@ -383,20 +370,14 @@ static merbit_status mbi_amg_renew_there(merbit_preconditioner *p, mbi_amg *amg,
 /* Recomputes the values of all levels on the GPU. */
 static merbit_status mbi_amg_update_there(merbit_preconditioner *p, mbi_amg *amg,
                                           const merbit_view *a) {
-  mbi_amg_csr coarsest;
   merbit_status status;
-  memset(&coarsest, 0, sizeof coarsest);
   MBI_TRY(mbi_precondition_enter(p));
   status = mbi_amg_gpu_update(amg->gpu, mbi_amg_given(p, a));
   if (status == MERBIT_OK) {
-    status = mbi_amg_show_there(p, amg, &coarsest);
+    status = mbi_amg_show_there(p, amg);
   }
   mbi_precondition_leave(p);
-  if (status == MERBIT_OK) {
-    status = mbi_amg_renew_there(p, amg, &coarsest, a);
-  }
-  mbi_amg_csr_release(p->context, &coarsest);
-  return status;
+  return status == MERBIT_OK ? mbi_amg_renew_there(p, amg, a) : status;
 }
 
 /* Recomputes all values; keeps aggregates and structure. If the host's computation fails, the

@@ -172,9 +172,9 @@ typedef struct mbi_amg { /* the state of a preconditioner of kind AMG */
   mbi_amg_level levels[MBI_AMG_LEVELS];
   int64_t entries[MBI_AMG_LEVELS]; /* nonzeros of the matrices */
   mbi_amg_grid grids[MBI_AMG_LEVELS];
-  mbi_amg_csr coarsest; /* inverse of the coarsest matrix as a CSR; no rows: none */
+  mbi_amg_csr coarsest; /* inverse of the coarsest matrix if the host sets up; no rows: none */
   float *coarsest_single;
-  merbit_view dense;       /* the view of `coarsest` */
+  merbit_view dense;       /* the view of the coarsest inverse, on either side; no rows: none */
   struct mbi_amg_gpu *gpu; /* the set-up on the GPU, or NULL */
   void *space;             /* on the preconditioner's side: scalars and vectors */
   uint64_t space_bytes;

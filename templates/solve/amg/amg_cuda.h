@@ -90,6 +90,7 @@ enum {
   MBI_AMG_GATHER,
   MBI_AMG_RESTRICT,
   MBI_AMG_RELAX,
+  MBI_AMG_INVERT,
   MBI_AMG_KERNELS
 };
 
@@ -129,6 +130,8 @@ typedef struct mbi_amg_gpu {
   double no_diagonal;             /* up to this magnitude, a diagonal entry has no inverse */
   mbi_amg_pool keep, scratch;     /* memory of the hierarchy; memory of one level's set-up */
   mbi_devptr facts;               /* an mbi_amg_facts */
+  mbi_amg_there inverse;          /* of the last level's matrix, with all entries */
+  mbi_devptr inverse_single;      /* its values in f32, or 0 */
   mbi_devptr arrays[3];           /* copies of a host matrix's row_ptr, col_ind, values; or 0 */
   mbi_amg_there given;            /* the user's matrix if A is a sorted copy of it */
   mbi_amg_gpu_level levels[MBI_AMG_LEVELS];
@@ -207,7 +210,8 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, int half
                                                merbit_type type, mbi_devptr to);
 MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
                                             merbit_type type, merbit_view *view);
-MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr);
+MBI_INTERNAL merbit_status mbi_amg_gpu_invert(mbi_amg_gpu *gpu, double least, merbit_type type,
+                                              merbit_view *view);
 MBI_INTERNAL uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu);
 MBI_INTERNAL void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu);
 #endif /* MBI_SEPARATE */

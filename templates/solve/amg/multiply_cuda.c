@@ -57,6 +57,7 @@ static const char *const mbi_amg_kernel_names[MBI_AMG_KERNELS] = {
     "mbk_amg_gather",
     "mbk_amg_restrict",
     "mbk_amg_relax",
+    "mbk_amg_invert",
 };
 
 /* ---- Programs and launches --------------------------------------------------------------- */

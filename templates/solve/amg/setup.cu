@@ -585,3 +585,5 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 #include "solve/amg/tentative.cuh"
 
 #include "solve/amg/reduction.cuh"
+
+#include "solve/amg/coarsest.cuh"

@@ -111,3 +111,12 @@ typedef struct mbk_amg_copy_arguments {
   MBK_POINTER(mbk_i32) row_ptr_to, col_ind_to;
   MBK_POINTER(double) values_to;
 } mbk_amg_copy_arguments;
+
+typedef struct mbk_amg_invert_arguments {
+  mbk_u32 rows;
+  MBK_POINTER(const mbk_i32) row_ptr, col_ind;
+  MBK_POINTER(const double) values;
+  double least;
+  MBK_POINTER(mbk_i32) inverse_ptr, inverse_col;
+  MBK_POINTER(double) inverse;
+} mbk_amg_invert_arguments;

@@ -452,17 +452,11 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, int half
                       type == MERBIT_F32 ? 0 : to, type == MERBIT_F32 ? to : 0);
 }
 
-/* Sets the view of a matrix of level `l` (`which`: MBI_GRID_...), with values in the cycle's
- * type. Enqueues their conversion. */
-MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
-                                            merbit_type type, merbit_view *view) {
-  mbi_amg_gpu_level *level = &gpu->levels[l];
-  const mbi_amg_there *csr = which == MBI_GRID_P   ? &level->p
-                             : which == MBI_GRID_R ? &level->r
-                             : which == MBI_GRID_C ? &level->halves[1]
-                             : level->points != 0  ? &level->halves[0]
-                                                   : &level->a;
-  mbi_devptr *single = &level->single[which];
+/* Sets the view of a matrix, with values in the cycle's type: in f32 those at *single, which is
+ * allocated if 0. Enqueues their conversion. */
+static merbit_status mbi_amg_view_there(mbi_amg_gpu *gpu, const mbi_amg_there *csr,
+                                        mbi_devptr *single, merbit_type type,
+                                        merbit_view *view) {
   *view = merbit_csr(csr->rows, csr->cols, csr->nnz, mbi_device_pointer(csr->row_ptr),
                      mbi_device_pointer(csr->col_ind), mbi_device_pointer(csr->values));
   view->memory = MERBIT_MEMORY_DEVICE;
@@ -477,25 +471,47 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
   return MERBIT_OK;
 }
 
-/* Sets *to to a copy of `count` elements in host memory. */
-static merbit_status mbi_amg_fetch(mbi_amg_gpu *gpu, mbi_devptr from, int64_t count,
-                                   size_t size, void **to) {
-  MBI_TRY(mbi_allocate_array(gpu->context, count, size, "the coarsest matrix", to));
-  return mbi_device_download(gpu->context, *to, from, (size_t)count * size);
+/* Sets the view of a matrix of level `l`: `which` is MBI_GRID_... */
+MBI_INTERNAL merbit_status mbi_amg_gpu_show(mbi_amg_gpu *gpu, int l, int which,
+                                            merbit_type type, merbit_view *view) {
+  mbi_amg_gpu_level *level = &gpu->levels[l];
+  const mbi_amg_there *csr = which == MBI_GRID_P   ? &level->p
+                             : which == MBI_GRID_R ? &level->r
+                             : which == MBI_GRID_C ? &level->halves[1]
+                             : level->points != 0  ? &level->halves[0]
+                                                   : &level->a;
+  return mbi_amg_view_there(gpu, csr, &level->single[which], type, view);
 }
 
-/* Sets `csr` to a copy of the last level's matrix in host memory; copies only the values if an
- * earlier call has set the structure. */
-MBI_INTERNAL merbit_status mbi_amg_gpu_coarsest(mbi_amg_gpu *gpu, mbi_amg_csr *csr) {
+#define MBI_COARSEST_THREADS 512 /* MBK_COARSEST_THREADS */
+#define MBI_COARSEST_PIVOTS 8    /* MBK_COARSEST_PIVOTS */
+
+/* Sets the view of the inverse of the last level's matrix. Enqueues its computation by
+ * mbi_coarsest_invert's method. */
+MBI_INTERNAL merbit_status mbi_amg_gpu_invert(mbi_amg_gpu *gpu, double least, merbit_type type,
+                                              merbit_view *view) {
   const mbi_amg_there *a = &gpu->levels[gpu->count - 1].a;
-  csr->rows = csr->cols = a->rows;
-  csr->nnz = a->nnz;
-  if (csr->row_ptr == NULL) {
-    MBI_TRY(
-        mbi_amg_fetch(gpu, a->row_ptr, a->rows + 1, sizeof(int32_t), (void **)&csr->row_ptr));
-    MBI_TRY(mbi_amg_fetch(gpu, a->col_ind, a->nnz, sizeof(int32_t), (void **)&csr->col_ind));
+  mbi_amg_there *inverse = &gpu->inverse;
+  const size_t numbers = (2 * MBI_COARSEST_PIVOTS + 2) * (size_t)a->rows;
+  mbk_amg_invert_arguments arguments;
+  if (inverse->row_ptr == 0) {
+    inverse->rows = inverse->cols = a->rows;
+    inverse->nnz = a->rows * a->rows;
+    MBI_TRY(mbi_amg_keep(gpu, inverse->nnz, sizeof(double), &inverse->values));
+    MBI_TRY(mbi_amg_keep(gpu, inverse->nnz, sizeof(int32_t), &inverse->col_ind));
+    MBI_TRY(mbi_amg_keep(gpu, a->rows + 1, sizeof(int32_t), &inverse->row_ptr));
   }
-  return mbi_amg_fetch(gpu, a->values, a->nnz, sizeof(double), (void **)&csr->values);
+  arguments.rows = (uint32_t)a->rows;
+  arguments.row_ptr = a->row_ptr;
+  arguments.col_ind = a->col_ind;
+  arguments.values = a->values;
+  arguments.least = least;
+  arguments.inverse_ptr = inverse->row_ptr;
+  arguments.inverse_col = inverse->col_ind;
+  arguments.inverse = inverse->values;
+  MBI_TRY(mbi_amg_launch(gpu, MBI_AMG_INVERT, 1, MBI_COARSEST_THREADS,
+                         numbers * sizeof(double) + sizeof(uint32_t), &arguments));
+  return mbi_amg_view_there(gpu, inverse, &gpu->inverse_single, type, view);
 }
 
 /* Returns the bytes of GPU memory that the hierarchy holds. */
