@@ -1171,7 +1171,8 @@ typedef struct merbit_preconditioner_info {
   int64_t nonzeros[MERBIT_PRECONDITIONER_LEVELS];
   double operator_complexity; /* AMG: nonzeros of all levels' matrices / those of A. Other kinds:
                                  nonzeros that an application reads / those of A */
-  int64_t host_bytes, device_bytes; /* memory that the preconditioner holds */
+  int64_t host_bytes, device_bytes; /* memory that the preconditioner holds; on CUDA, AMG's first
+                                       update of values adds what all updates use */
   double setup_seconds; /* time of merbit_preconditioner_create, or of the last update of values */
 } merbit_preconditioner_info;
 
@@ -37226,6 +37227,13 @@ static void mbi_amg_pool_rewind(mbi_amg_pool *pool, const mbi_amg_pool *earlier)
 
 static void mbi_amg_pool_reset(mbi_amg_pool *pool) { memset(pool->used, 0, sizeof pool->used); }
 
+static uint64_t mbi_amg_pool_bytes(const mbi_amg_pool *pool) {
+	uint64_t bytes = 0;
+	int i;
+	for (i = 0; i < pool->count; i++) { bytes += pool->bytes[i]; }
+	return bytes;
+}
+
 static void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
 	for (; pool->count > 0; pool->count--) {
 		mbi_device_release(context, pool->chunk[pool->count - 1]);
@@ -38352,9 +38360,12 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
 	}
 }
 
+#define MBI_AMG_PIECES 8
+
 static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
 	MBI_TRY(mbi_device_synchronize(gpu->context, NULL));
 	mbi_amg_pool_release(gpu->context, &gpu->scratch);
+	gpu->scratch.grow /= MBI_AMG_PIECES;
 	return MERBIT_OK;
 }
 
@@ -38384,6 +38395,7 @@ static merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *contex
 static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
 	mbi_amg_there *a = &gpu->levels[0].a;
 	int l;
+	mbi_amg_pool_reset(&gpu->scratch);
 	MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof(mbi_amg_facts), NULL));
 	if (gpu->given.row_ptr != 0) {
 		MBI_TRY(mbi_amg_convert(gpu, view, 1, &gpu->given));
@@ -38404,7 +38416,7 @@ static merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *vie
 			MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
 		}
 	}
-	return mbi_amg_finish(gpu);
+	return mbi_device_synchronize(gpu->context, NULL);
 }
 
 static merbit_status mbi_amg_gpu_inverse(mbi_amg_gpu *gpu, int l, int half,
@@ -38467,10 +38479,7 @@ static merbit_status mbi_amg_gpu_invert(mbi_amg_gpu *gpu, double least, merbit_t
 }
 
 static uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu) {
-	uint64_t bytes = 0;
-	int i;
-	for (i = 0; i < gpu->keep.count; i++) { bytes += gpu->keep.bytes[i]; }
-	return bytes;
+	return mbi_amg_pool_bytes(&gpu->keep) + mbi_amg_pool_bytes(&gpu->scratch);
 }
 
 static void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {

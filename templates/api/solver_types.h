@@ -114,7 +114,8 @@ typedef struct merbit_preconditioner_info {
   int64_t nonzeros[MERBIT_PRECONDITIONER_LEVELS];
   double operator_complexity; /* AMG: nonzeros of all levels' matrices / those of A. Other kinds:
                                  nonzeros that an application reads / those of A */
-  int64_t host_bytes, device_bytes; /* memory that the preconditioner holds */
+  int64_t host_bytes, device_bytes; /* memory that the preconditioner holds; on CUDA, AMG's first
+                                       update of values adds what all updates use */
   double setup_seconds; /* time of merbit_preconditioner_create, or of the last update of values */
 } merbit_preconditioner_info;
 

@@ -87,8 +87,28 @@ static void test_rows_that_just_fit(void **state) {
   }
 }
 
+/* The first update allocates memory, and counts it; the later ones use it. */
+static void test_update_memory(void **state) {
+  const merbit_preconditioner_desc desc = amg_desc();
+  mbi_amg_csr a = bed_poisson(context, 40, 1);
+  merbit_preconditioner *p = amg_make(&a, &desc);
+  merbit_preconditioner_info info[3];
+  int i;
+  (void)state;
+  for (i = 0; i < 3; i++) {
+    assert_true(i == 0 || merbit_preconditioner_update_values(p, a.values,
+                                                              MERBIT_MEMORY_HOST) == MERBIT_OK);
+    assert_int_equal(merbit_preconditioner_get_info(p, &info[i]), MERBIT_OK);
+  }
+  assert_true(info[1].device_bytes > info[0].device_bytes);
+  assert_int_equal(info[2].device_bytes, info[1].device_bytes);
+  merbit_preconditioner_destroy(p);
+  mbi_amg_csr_release(context, &a);
+}
+
 int main(void) {
-  struct CMUnitTest tests[] = {AMG_CASES, cmocka_unit_test(test_rows_that_just_fit)};
+  struct CMUnitTest tests[] = {AMG_CASES, cmocka_unit_test(test_rows_that_just_fit),
+                               cmocka_unit_test(test_update_memory)};
   size_t i;
   int failed;
   for (i = 0; i < sizeof tests / sizeof *tests; i++) {

@@ -172,6 +172,9 @@ void mbi_amg_pool_reset(mbi_amg_pool *pool) {
   amg_bed::memory.erase(pool);
   pool->count = 0;
 }
+uint64_t mbi_amg_pool_bytes(const mbi_amg_pool *) {
+  return 0; // not kept here
+}
 void mbi_amg_pool_release(merbit_context *, mbi_amg_pool *pool) {
   amg_bed::memory.erase(pool);
 }

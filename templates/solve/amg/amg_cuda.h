@@ -153,6 +153,7 @@ MBI_INTERNAL merbit_status mbi_amg_pool_take(merbit_context *context, mbi_amg_po
                                              uint64_t bytes, mbi_devptr *address);
 MBI_INTERNAL void mbi_amg_pool_rewind(mbi_amg_pool *pool, const mbi_amg_pool *earlier);
 MBI_INTERNAL void mbi_amg_pool_reset(mbi_amg_pool *pool);
+MBI_INTERNAL uint64_t mbi_amg_pool_bytes(const mbi_amg_pool *pool);
 MBI_INTERNAL void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool);
 /* solve/amg/multiply_cuda.c */
 MBI_INTERNAL merbit_status mbi_amg_gpu_open(mbi_amg_gpu *gpu);

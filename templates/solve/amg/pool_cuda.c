@@ -42,6 +42,16 @@ MBI_INTERNAL void mbi_amg_pool_reset(mbi_amg_pool *pool) {
   memset(pool->used, 0, sizeof pool->used);
 }
 
+/* Returns the bytes that the pool holds, free ones included. */
+MBI_INTERNAL uint64_t mbi_amg_pool_bytes(const mbi_amg_pool *pool) {
+  uint64_t bytes = 0;
+  int i;
+  for (i = 0; i < pool->count; i++) {
+    bytes += pool->bytes[i];
+  }
+  return bytes;
+}
+
 MBI_INTERNAL void mbi_amg_pool_release(merbit_context *context, mbi_amg_pool *pool) {
   for (; pool->count > 0; pool->count--) {
     mbi_device_release(context, pool->chunk[pool->count - 1]);

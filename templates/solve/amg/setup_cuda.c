@@ -374,10 +374,14 @@ static merbit_status mbi_amg_gpu_coarsen(mbi_amg_gpu *gpu, const double *modes) 
   }
 }
 
-/* Waits for the set-up and releases its scratch memory. */
+#define MBI_AMG_PIECES 8 /* an update's scratch memory grows by this part of the set-up's */
+
+/* Waits for the set-up and releases its scratch memory. The first update allocates memory
+ * again, which the later ones use: in smaller pieces, so that less of it stays unused. */
 static merbit_status mbi_amg_finish(mbi_amg_gpu *gpu) {
   MBI_TRY(mbi_device_synchronize(gpu->context, NULL));
   mbi_amg_pool_release(gpu->context, &gpu->scratch);
+  gpu->scratch.grow /= MBI_AMG_PIECES;
   return MERBIT_OK;
 }
 
@@ -410,10 +414,12 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_create(mbi_amg_gpu *gpu, merbit_context *
   return mbi_amg_finish(gpu);
 }
 
-/* Recomputes the values of the hierarchy for the new values of the matrix in `view`. */
+/* Recomputes the values of the hierarchy for the new values of the matrix in `view`. Keeps its
+ * scratch memory: to allocate and release it took 5 % of an update of elasticity. */
 MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_view *view) {
   mbi_amg_there *a = &gpu->levels[0].a;
   int l;
+  mbi_amg_pool_reset(&gpu->scratch);
   MBI_TRY(mbi_device_zero(gpu->context, gpu->facts, sizeof(mbi_amg_facts), NULL));
   if (gpu->given.row_ptr != 0) {
     MBI_TRY(mbi_amg_convert(gpu, view, 1, &gpu->given));
@@ -438,7 +444,7 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_update(mbi_amg_gpu *gpu, const merbit_vie
       MBI_TRY(mbi_amg_galerkin_values(gpu, level, level + 1));
     }
   }
-  return mbi_amg_finish(gpu);
+  return mbi_device_synchronize(gpu->context, NULL);
 }
 
 /* ---- Views for the cycle ----------------------------------------------------------------- */
@@ -514,14 +520,11 @@ MBI_INTERNAL merbit_status mbi_amg_gpu_invert(mbi_amg_gpu *gpu, double least, me
   return mbi_amg_view_there(gpu, inverse, &gpu->inverse_single, type, view);
 }
 
-/* Returns the bytes of GPU memory that the hierarchy holds. */
+/* Returns the bytes of GPU memory that the hierarchy holds, an update's scratch memory
+ * included.
+ */
 MBI_INTERNAL uint64_t mbi_amg_gpu_bytes(const mbi_amg_gpu *gpu) {
-  uint64_t bytes = 0;
-  int i;
-  for (i = 0; i < gpu->keep.count; i++) {
-    bytes += gpu->keep.bytes[i];
-  }
-  return bytes;
+  return mbi_amg_pool_bytes(&gpu->keep) + mbi_amg_pool_bytes(&gpu->scratch);
 }
 
 MBI_INTERNAL void mbi_amg_gpu_destroy(mbi_amg_gpu *gpu) {
