@@ -32283,8 +32283,8 @@ static void mbi_gmres_describe_stop(const merbit_solver *solver,
 	if (state->why == MBI_WHY_SINGULAR) {
 		(void)snprintf(text, size,
 				"A%s maps the %d vectors of iteration %d's basis into their own span, and no "
-				"combination of them solves the system: the matrix%s is singular",
-				plain ? "" : " M^-1", (int)state->value, state->iterations,
+				"combination of them solves the system: the matrix%s is singular; for a Laplacian use "
+				"preconditioner_desc.singular", plain ? "" : " M^-1", (int)state->value, state->iterations,
 				plain ? "" : " or the preconditioner");
 	} else {
 		(void)snprintf(text, size, "||r|| did not fall in the last %d cycles of %d iterations: raise "
@@ -32757,12 +32757,12 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
 		break;
 	case MBI_WHY_SHADOW:
 		(void)snprintf(text, size,
-				"the shadow residual became orthogonal (its product is %.3g) in iteration %d",
-				state->value, at);
+				"the shadow residual became orthogonal (its product is %.3g) in iteration %d: use "
+				"MERBIT_SOLVER_GMRES, or for a Laplacian preconditioner_desc.singular", state->value, at);
 		break;
 	default:
-		(void)snprintf(text, size, "omega became %.3g in iteration %d: A s is orthogonal to s",
-				state->value, at);
+		(void)snprintf(text, size, "omega became %.3g in iteration %d: A s is orthogonal to s; use "
+				"MERBIT_SOLVER_GMRES, or for a Laplacian preconditioner_desc.singular", state->value, at);
 		break;
 	}
 }
@@ -32804,7 +32804,8 @@ static void mbi_solve_describe_stop(const merbit_solver *solver,
 	case MERBIT_STOP_STAGNATED:
 		(void)snprintf(text, size,
 				"||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
-				"%s allow no more, or the matrix is singular; the backward error is %.2g",
+				"%s allow no more, or the matrix is singular (for a Laplacian use "
+				"preconditioner_desc.singular); the backward error is %.2g",
 				result->residual, result->restarts, result->restarts == 1 ? "" : "s",
 				solver->type == MERBIT_F32 ? "f32" : "f64", result->backward_error);
 		return;

@@ -248,11 +248,14 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
   case MBI_WHY_SHADOW:
     (void)snprintf(
         text, size,
-        "the shadow residual became orthogonal (its product is %.3g) in iteration %d",
+        "the shadow residual became orthogonal (its product is %.3g) in iteration %d: use "
+        "MERBIT_SOLVER_GMRES, or for a Laplacian preconditioner_desc.singular",
         state->value, at);
     break;
   default:
-    (void)snprintf(text, size, "omega became %.3g in iteration %d: A s is orthogonal to s",
+    (void)snprintf(text, size,
+                   "omega became %.3g in iteration %d: A s is orthogonal to s; use "
+                   "MERBIT_SOLVER_GMRES, or for a Laplacian preconditioner_desc.singular",
                    state->value, at);
     break;
   }
@@ -301,7 +304,8 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
   case MERBIT_STOP_STAGNATED:
     (void)snprintf(text, size,
                    "||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
-                   "%s allow no more, or the matrix is singular; the backward error is %.2g",
+                   "%s allow no more, or the matrix is singular (for a Laplacian use "
+                   "preconditioner_desc.singular); the backward error is %.2g",
                    result->residual, result->restarts, result->restarts == 1 ? "" : "s",
                    solver->type == MERBIT_F32 ? "f32" : "f64", result->backward_error);
     return;

@@ -112,7 +112,8 @@ MBI_INTERNAL void mbi_gmres_describe_stop(const merbit_solver *solver,
     (void)snprintf(
         text, size,
         "A%s maps the %d vectors of iteration %d's basis into their own span, and no "
-        "combination of them solves the system: the matrix%s is singular",
+        "combination of them solves the system: the matrix%s is singular; for a Laplacian use "
+        "preconditioner_desc.singular",
         plain ? "" : " M^-1", (int)state->value, state->iterations,
         plain ? "" : " or the preconditioner");
   } else {

@@ -106,6 +106,7 @@ static void test_gmres_singular(void **state) {
   s = solve_dense(&inconsistent, &desc, x);
   expect_stop(&s, MERBIT_STOP_BREAKDOWN, "A M^-1 maps the 2 vectors");
   expect_stop(&s, MERBIT_STOP_BREAKDOWN, "the matrix or the preconditioner is singular");
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "for a Laplacian use preconditioner_desc.singular");
 }
 
 /* A cyclic shift of the entries: no progress until all have gone round. */

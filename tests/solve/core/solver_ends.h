@@ -95,11 +95,14 @@ static void test_breakdown(void **state) {
   static const dense sigma = {3, {2, 1, 0, -1, -1, -1, -1, 1, -1}, {1, 1, 0}};
   static const dense rho = {3, {2, 0, 0, 0, 1, 1, -1, 0, 1}, {2, 0, 2}};
   static const dense omega = {2, {1, 1, -1, 0}, {1, 0}};
+  static const dense zero = {2, {1, 1, 0, 0}, {1, 1}}; /* A s = 0 in the first iteration */
+  static const dense singular = {3, {2, -2, 2, 0, 0, 0, 0, 1, 1}, {1, -1, -1}};
   const merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 0);
   double x[3];
   solved s = solve_dense(&skew, &desc, x);
   (void)state;
   expect_stop(&s, MERBIT_STOP_BREAKDOWN, "shadow residual became orthogonal");
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "or for a Laplacian preconditioner_desc.singular");
   assert_true(s.result.iterations == 0 && s.result.residual == 1);
   s = solve_dense(&sigma, &desc, x);
   expect_stop(&s, MERBIT_STOP_CONVERGED, "");
@@ -113,6 +116,11 @@ static void test_breakdown(void **state) {
   s = solve_dense(&omega, &desc, x);
   expect_stop(&s, s.result.stop, "");
   assert_true(s.result.stop == MERBIT_STOP_CONVERGED || s.result.stop == MERBIT_STOP_BREAKDOWN);
+  s = solve_dense(&zero, &desc, x);
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "use MERBIT_SOLVER_GMRES");
+  assert_true(x[0] == 1 && x[1] == 1 && s.result.residual == 1);
+  s = solve_dense(&singular, &desc, x); /* ends with omega = 0 */
+  expect_stop(&s, MERBIT_STOP_BREAKDOWN, "use MERBIT_SOLVER_GMRES");
 }
 
 static void test_not_finite(void **state) {
@@ -290,6 +298,7 @@ static void test_stagnation(void **state) {
     assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
     s.status = merbit_solver_solve(solver, b, x, 0, NULL, 0, &s.result);
     expect_stop(&s, MERBIT_STOP_STAGNATED, "rounding errors in f32");
+    expect_stop(&s, MERBIT_STOP_STAGNATED, "for a Laplacian use preconditioner_desc.singular");
     assert_true(s.result.restarts >= 1 && s.result.residual < 1e-4 &&
                 s.result.residual > 1e-12);
     merbit_solver_destroy(solver);
