@@ -1149,7 +1149,8 @@ typedef struct merbit_preconditioner_desc {
   const double *near_nullspace; /* AMG: vectors v with A v nearly 0, for example the six rigid body
                                    modes in elasticity: near_nullspace_count columns of view.rows
                                    doubles, one after the other, in host memory, read until create
-                                   returns. NULL: for each unknown of a node the vector that is 1
+                                   returns. The largest magnitude of each is between 1e-100 and
+                                   1e100. NULL: for each unknown of a node the vector that is 1
                                    there and 0 elsewhere */
   int near_nullspace_count;     /* up to 32; 0 if near_nullspace is NULL */
   int singular;      /* nonzero: A and its transpose map the constant vector to 0, as a graph's
@@ -39090,6 +39091,9 @@ static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p, const mbi_
 	return MERBIT_OK;
 }
 
+#define MBI_AMG_LEAST_MODE 1e-100
+#define MBI_AMG_GREATEST_MODE 1e100
+
 static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level *level) {
 	const merbit_preconditioner_desc *desc = &p->desc;
 	int64_t i;
@@ -39097,11 +39101,20 @@ static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level 
 	level->block = desc->block_size > 0 ? desc->block_size : 1;
 	level->vectors = desc->near_nullspace_count > 0 ? desc->near_nullspace_count : level->block;
 	for (j = 0; j < desc->near_nullspace_count; j++) {
-		for (i = 0; i < p->n && desc->near_nullspace[i + j * p->n] == 0; i++) {
+		double most = 0;
+		for (i = 0; i < p->n; i++) {
+			const double size = fabs(desc->near_nullspace[i + j * p->n]);
+			most = size <= most ? most : size;
 		}
-		if (i == p->n && i > 0) {
+		if (most == 0 && p->n > 0) {
 			return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
 					"column %d of preconditioner_desc.near_nullspace is zero; leave it out", j);
+		}
+		if ((most > 0 && most < MBI_AMG_LEAST_MODE) ||
+				(most > MBI_AMG_GREATEST_MODE && most <= DBL_MAX)) {
+			return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT, "the largest magnitude in column %d of "
+					"preconditioner_desc.near_nullspace is %g; scale it to between %g and %g",
+					j, most, MBI_AMG_LEAST_MODE, MBI_AMG_GREATEST_MODE);
 		}
 	}
 	return MERBIT_OK;

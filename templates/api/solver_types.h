@@ -92,7 +92,8 @@ typedef struct merbit_preconditioner_desc {
   const double *near_nullspace; /* AMG: vectors v with A v nearly 0, for example the six rigid body
                                    modes in elasticity: near_nullspace_count columns of view.rows
                                    doubles, one after the other, in host memory, read until create
-                                   returns. NULL: for each unknown of a node the vector that is 1
+                                   returns. The largest magnitude of each is between 1e-100 and
+                                   1e100. NULL: for each unknown of a node the vector that is 1
                                    there and 0 elsewhere */
   int near_nullspace_count;     /* up to 32; 0 if near_nullspace is NULL */
   int singular;      /* nonzero: A and its transpose map the constant vector to 0, as a graph's

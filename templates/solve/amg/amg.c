@@ -37,7 +37,13 @@ static merbit_status mbi_amg_check_diagonal(merbit_preconditioner *p,
   return MERBIT_OK;
 }
 
-/* Sets level->block and level->vectors. Fails if a vector of the caller is zero. */
+/* The range of the largest magnitude of a near-null-space vector, so that norms neither
+ * overflow nor vanish. */
+#define MBI_AMG_LEAST_MODE 1e-100
+#define MBI_AMG_GREATEST_MODE 1e100
+
+/* Sets level->block and level->vectors. Fails if a vector of the caller is zero, or out of
+ * range. Leaves numbers that are not finite to mbi_amg_check_modes. */
 static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level *level) {
   const merbit_preconditioner_desc *desc = &p->desc;
   int64_t i;
@@ -45,12 +51,22 @@ static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level 
   level->block = desc->block_size > 0 ? desc->block_size : 1;
   level->vectors = desc->near_nullspace_count > 0 ? desc->near_nullspace_count : level->block;
   for (j = 0; j < desc->near_nullspace_count; j++) {
-    for (i = 0; i < p->n && desc->near_nullspace[i + j * p->n] == 0; i++) {
+    double most = 0;
+    for (i = 0; i < p->n; i++) {
+      const double size = fabs(desc->near_nullspace[i + j * p->n]);
+      most = size <= most ? most : size;
     }
-    if (i == p->n && i > 0) {
+    if (most == 0 && p->n > 0) {
       return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
                       "column %d of preconditioner_desc.near_nullspace is zero; leave it out",
                       j);
+    }
+    if ((most > 0 && most < MBI_AMG_LEAST_MODE) ||
+        (most > MBI_AMG_GREATEST_MODE && most <= DBL_MAX)) {
+      return mbi_fail(p->context, MERBIT_INVALID_ARGUMENT,
+                      "the largest magnitude in column %d of "
+                      "preconditioner_desc.near_nullspace is %g; scale it to between %g and %g",
+                      j, most, MBI_AMG_LEAST_MODE, MBI_AMG_GREATEST_MODE);
     }
   }
   return MERBIT_OK;

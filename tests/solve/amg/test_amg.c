@@ -138,6 +138,16 @@ static void test_refusals(void **state) {
   a.values[2] = 1;
   refuse(&a, &desc, MERBIT_INVALID_ARGUMENT,
          "column 1 of preconditioner_desc.near_nullspace is zero");
+  modes[5] = 1e-101; /* its square vanishes in sums */
+  a = bed_csr(context, 3, 3, zero, 4);
+  a.values[2] = 1;
+  refuse(&a, &desc, MERBIT_INVALID_ARGUMENT, "magnitude in column 1 of preconditioner_desc");
+  modes[5] = 1;
+  modes[7] = -1e160; /* its square overflows */
+  a = bed_csr(context, 3, 3, zero, 4);
+  a.values[2] = 1;
+  refuse(&a, &desc, MERBIT_INVALID_ARGUMENT,
+         "is 1e+160; scale it to between 1e-100 and 1e+100");
 }
 
 /* An indefinite matrix: CG reports it, and does not claim to have converged. */
