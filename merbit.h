@@ -3722,6 +3722,11 @@ static int mbi_directory_trim(merbit_context *context, const char *path,
 }
 
 /* ==== >>core/user_files.c  atomic replacement of the user's files ==== */
+static merbit_status mbi_path_check(merbit_context *context, const char *path) {
+	return path != NULL && path[0] != '\0' ? MERBIT_OK : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+			"the argument `path` is %s; name a file", path == NULL ? "NULL" : "empty");
+}
+
 static int mbi_replacement_write(void *user, const void *data, size_t size) {
 	mbi_replacement *r = (mbi_replacement *)user;
 	errno = mbi_file_append(r->file, &r->length, data, size);
@@ -4797,9 +4802,7 @@ static merbit_status mbi_pack_write(const mbi_pack *pack, const char *path) {
 MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char *path) {
 	mbi_pack pack;
 	if (context == NULL) { return MERBIT_INVALID_ARGUMENT; }
-	if (path == NULL) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_cache_export: `path` is NULL");
-	}
+	MBI_TRY(mbi_path_check(context, path));
 	if (context->side != MERBIT_SIDE_CUDA) {
 		return mbi_fail(context, MERBIT_NO_DEVICE,
 				"the context computes on the CPU and has no cubins to export");
@@ -4853,9 +4856,7 @@ static merbit_status mbi_pack_import(merbit_context *context, const char *path) 
 	size_t size;
 	int error;
 	merbit_status status;
-	if (path == NULL) {
-		return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_cache_import: `path` is NULL");
-	}
+	MBI_TRY(mbi_path_check(context, path));
 	MBI_TRY(mbi_pack_directory(context));
 	error = mbi_private_read(context, path, (uint64_t)context->cache.max_bytes, 0, &data, &size);
 	if (error == EFBIG) {
@@ -16717,7 +16718,8 @@ MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const 
 	mbi_mm_reader reader;
 	int file, error;
 	merbit_status status;
-	MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix, path == NULL ? "path" : NULL));
+	MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix, NULL));
+	MBI_TRY(mbi_path_check(context, path));
 	error = mbi_file_open(path, &file, &reader.in.total);
 	if (error != 0) {
 		return mbi_fail(context, MERBIT_IO_ERROR, "cannot open %.300s: %s", path, strerror(error));
@@ -16945,7 +16947,7 @@ static merbit_status mbi_mm_fail_begin(merbit_context *context, mbi_replacement 
 		return mbi_fail(context, MERBIT_IO_ERROR,
 				"%.300s is not a regular file; write to it by merbit_matrix_write_stream", path);
 	}
-	if (error == ENOENT && path[0] != '\0') {
+	if (error == ENOENT) {
 		char *name = strrchr(r->target, '/');
 		const char *folder = name == NULL ? "." : name == r->target ? "/" : r->target;
 		mbi_directory directory;
@@ -16968,7 +16970,8 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
 	mbi_replacement replacement;
 	int error;
 	merbit_status status;
-	MBI_TRY(mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL));
+	MBI_TRY(mbi_mm_check_writable(context, view, NULL));
+	MBI_TRY(mbi_path_check(context, path));
 	error = mbi_replacement_begin(&replacement, path, 0);
 	if (error != 0) { return mbi_mm_fail_begin(context, &replacement, path, error); }
 	memset(&out, 0, sizeof out);

@@ -117,6 +117,7 @@ MBI_INTERNAL int mbi_directory_list(merbit_context *context, mbi_directory *dire
 MBI_INTERNAL int mbi_directory_trim(merbit_context *context, const char *path,
                                     const char *suffix, int64_t cap);
 /* core/user_files.c */
+MBI_INTERNAL merbit_status mbi_path_check(merbit_context *context, const char *path);
 MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size);
 MBI_INTERNAL int mbi_replacement_begin(mbi_replacement *r, const char *path, int private_file);
 MBI_INTERNAL int mbi_replacement_end(mbi_replacement *r, int error);

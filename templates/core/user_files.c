@@ -3,6 +3,14 @@
 /* Files named by the user, each replaced in one step once its new contents are complete.
  * Functions return 0 or an errno unless stated otherwise. */
 
+/* Fails unless the user's argument `path` names a file. */
+MBI_INTERNAL merbit_status mbi_path_check(merbit_context *context, const char *path) {
+  return path != NULL && path[0] != '\0' ? MERBIT_OK
+                                         : mbi_fail(context, MERBIT_INVALID_ARGUMENT,
+                                                    "the argument `path` is %s; name a file",
+                                                    path == NULL ? "NULL" : "empty");
+}
+
 /* Writes to the mbi_replacement `user`, as a merbit_write_callback. If it returns nonzero,
  * errno is set. */
 MBI_INTERNAL int mbi_replacement_write(void *user, const void *data, size_t size) {

@@ -227,9 +227,7 @@ MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char
   if (context == NULL) {
     return MERBIT_INVALID_ARGUMENT;
   }
-  if (path == NULL) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_cache_export: `path` is NULL");
-  }
+  MBI_TRY(mbi_path_check(context, path));
   if (context->side != MERBIT_SIDE_CUDA) {
     return mbi_fail(context, MERBIT_NO_DEVICE,
                     "the context computes on the CPU and has no cubins to export");
@@ -297,9 +295,7 @@ static merbit_status mbi_pack_import(merbit_context *context, const char *path) 
   size_t size;
   int error;
   merbit_status status;
-  if (path == NULL) {
-    return mbi_fail(context, MERBIT_INVALID_ARGUMENT, "merbit_cache_import: `path` is NULL");
-  }
+  MBI_TRY(mbi_path_check(context, path));
   MBI_TRY(mbi_pack_directory(context));
   error = mbi_private_read(context, path, (uint64_t)context->cache.max_bytes, 0, &data, &size);
   if (error == EFBIG) {

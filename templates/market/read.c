@@ -269,7 +269,8 @@ MERBIT_API merbit_status merbit_matrix_read_file(merbit_context *context, const 
   mbi_mm_reader reader;
   int file, error;
   merbit_status status;
-  MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix, path == NULL ? "path" : NULL));
+  MBI_TRY(mbi_mm_reader_create(&reader, context, desc, matrix, NULL));
+  MBI_TRY(mbi_path_check(context, path));
   error = mbi_file_open(path, &file, &reader.in.total);
   if (error != 0) {
     return mbi_fail(context, MERBIT_IO_ERROR, "cannot open %.300s: %s", path, strerror(error));

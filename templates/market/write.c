@@ -226,7 +226,7 @@ static merbit_status mbi_mm_fail_begin(merbit_context *context, mbi_replacement 
                     "%.300s is not a regular file; write to it by merbit_matrix_write_stream",
                     path);
   }
-  if (error == ENOENT && path[0] != '\0') {
+  if (error == ENOENT) {
     char *name = strrchr(r->target, '/');
     const char *folder = name == NULL ? "." : name == r->target ? "/" : r->target;
     mbi_directory directory;
@@ -254,7 +254,8 @@ MERBIT_API merbit_status merbit_matrix_write_file(merbit_context *context,
   mbi_replacement replacement;
   int error;
   merbit_status status;
-  MBI_TRY(mbi_mm_check_writable(context, view, path == NULL ? "path" : NULL));
+  MBI_TRY(mbi_mm_check_writable(context, view, NULL));
+  MBI_TRY(mbi_path_check(context, path));
   error = mbi_replacement_begin(&replacement, path, 0);
   if (error != 0) {
     return mbi_mm_fail_begin(context, &replacement, path, error);

@@ -267,8 +267,8 @@ static void files_of_others(void **state) {
   assert_int_equal(mkfifo(other.path, 0600), 0);
   import(other.path, MERBIT_IO_ERROR, "regular file");
   import(root, MERBIT_IO_ERROR, "cannot import");
-  import("", MERBIT_IO_ERROR, "cannot import");
   import(NULL, MERBIT_INVALID_ARGUMENT, "`path` is NULL");
+  import("", MERBIT_INVALID_ARGUMENT, "`path` is empty");
   if (root_only("a file of another user")) {
     assert_int_equal(chown(path.path, NOBODY, NOBODY), 0);
     import(path.path, MERBIT_IO_ERROR, "belongs to you");
@@ -333,7 +333,8 @@ static void exports_that_fail(void **state) {
   assert_int_equal(merbit_cache_export(context, in_root("missing/pack")), MERBIT_IO_ERROR);
   cpu_expect(context, MERBIT_IO_ERROR, "missing/pack, or a file beside it: No such file");
   assert_int_equal(merbit_cache_export(context, in_root("source")), MERBIT_IO_ERROR);
-  assert_int_equal(merbit_cache_export(context, ""), MERBIT_IO_ERROR);
+  assert_int_equal(merbit_cache_export(context, ""), MERBIT_INVALID_ARGUMENT);
+  cpu_expect(context, MERBIT_INVALID_ARGUMENT, "`path` is empty; name a file");
   {
     char longest[2 * MBI_PATH_SIZE];
     memset(longest, 'n', sizeof longest);

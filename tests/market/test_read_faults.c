@@ -291,6 +291,8 @@ static void test_arguments(void **state) {
                 "the input is empty", &m);
   assert_failed(context, "", merbit_matrix_read_file(context, NULL, NULL, &m),
                 MERBIT_INVALID_ARGUMENT, "`path` is NULL", &m);
+  assert_failed(context, "", merbit_matrix_read_file(context, "", NULL, &m),
+                MERBIT_INVALID_ARGUMENT, "`path` is empty", &m);
   assert_failed(context, "", merbit_matrix_read_stream(context, NULL, NULL, NULL, &m),
                 MERBIT_INVALID_ARGUMENT, "`read` is NULL", &m);
   desc.value_type = MERBIT_BF16;

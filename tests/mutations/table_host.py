@@ -211,7 +211,7 @@ MUTATIONS = [
     ("mbi_links_follow", "links < MBI_MAX_LINKS", "links < 1", "a link to a link is refused", "market_write_files"),
     ("mbi_file_target", "exists && faccessat(AT_FDCWD, target, W_OK, AT_EACCESS) != 0", "0",
      "a file is replaced that the user may not write", "market_write_files"),
-    ("mbi_mm_fail_begin", "if (error == ENOENT && path[0] != '\\0') {", "if (0) {",
+    ("mbi_mm_fail_begin", "if (error == ENOENT) {", "if (0) {",
      "a folder that does not exist is not named", "market_write_files"),
     ("mbi_mm_fail", "in->path != NULL ? mbi_fail", "0 ? mbi_fail", "a fault in a file does not name the file",
      "hostile_reader"),
