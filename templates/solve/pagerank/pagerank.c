@@ -156,12 +156,14 @@ static merbit_status mbi_pagerank_expand(mbi_pagerank *run, const merbit_view *h
   MBI_TRY(mbi_view_check_arrays(context, host));
   run->links = *host;
   run->operation = MERBIT_OPERATION_T;
+  if (host->format == MERBIT_BSR || mbi_view_is_triangle(host)) {
+    MBI_TRY(mbi_weights_check(context, host)); /* on the caller's arrays, so that an error names
+                                                * their entry, before duplicates add up */
+  }
   if (host->format == MERBIT_BSR) {
     MBI_TRY(mbi_matrix_from_view(context, host, 0, &run->entries));
     run->links = run->entries->view;
   } else if (mbi_view_is_triangle(host)) {
-    MBI_TRY(mbi_weights_check(context, host)); /* on the caller's arrays, so that an error names
-                                                * their entry */
     MBI_TRY(mbi_symmetric_expand(context, host, MERBIT_OPERATION_N, 0, &run->expanded, NULL));
     run->links = run->expanded;
     run->operation = MERBIT_OPERATION_N; /* a symmetric graph is its own transpose */

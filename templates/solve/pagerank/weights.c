@@ -23,15 +23,35 @@ static double mbi_weights_at(const merbit_view *graph, int64_t k) {
 
 static void mbi_weights_check_task(void *argument, int task) {
   mbi_weights *w = (mbi_weights *)argument;
-  const int64_t end = mbi_share(w->graph->nnz, w->tasks, task + 1);
+  const int64_t values = mbi_view_values(w->graph);
+  const int64_t end = mbi_share(values, w->tasks, task + 1);
   int64_t k;
   w->bad[task] = -1;
-  for (k = mbi_share(w->graph->nnz, w->tasks, task); k < end; k++) {
+  for (k = mbi_share(values, w->tasks, task); k < end; k++) {
     const double weight = mbi_weights_at(w->graph, k);
-    if (!(weight >= 0 && weight <= DBL_MAX)) {
+    if (!(weight >= 0 && weight <= DBL_MAX) && !mbi_value_is_padding(w->graph, k)) {
       w->bad[task] = k;
       return;
     }
+  }
+}
+
+/* Finds the row and the column, from 0, of value number `k`. */
+static void mbi_weights_place(const merbit_view *graph, int64_t k, int64_t *row,
+                              int64_t *column) {
+  const int height = graph->block_rows, width = graph->block_cols;
+  const int blocks = graph->format == MERBIT_BSR;
+  const merbit_view entries = blocks ? mbi_block_frame(graph) : *graph;
+  const int64_t entry = blocks ? k / (height * width) : k;
+  *row = graph->format == MERBIT_COO
+             ? mbi_index_at(graph->row_ind, graph->index_type, entry) - graph->base
+             : mbi_row_of(&entries, entry);
+  *column = mbi_index_at(graph->col_ind, graph->index_type, entry) - graph->base;
+  if (blocks) {
+    const int place = (int)(k % (height * width));
+    const int by_rows = graph->block_order == MERBIT_BLOCK_ROW_MAJOR;
+    *row = *row * height + (by_rows ? place / width : place % height);
+    *column = *column * width + (by_rows ? place % width : place / height);
   }
 }
 
@@ -40,25 +60,23 @@ static void mbi_weights_check_task(void *argument, int task) {
 MBI_INTERNAL merbit_status mbi_weights_check(merbit_context *context,
                                              const merbit_view *graph) {
   mbi_weights w;
+  int64_t row, column;
   int task;
   if (graph->values == NULL || graph->nnz == 0) {
     return MERBIT_OK;
   }
   w.graph = graph;
-  w.tasks = mbi_share_tasks(context, graph->nnz);
+  w.tasks = mbi_share_tasks(context, mbi_view_values(graph));
   mbi_parallel(context, w.tasks, mbi_weights_check_task, &w);
   for (task = 0; task < w.tasks; task++) {
     const int64_t k = w.bad[task];
     if (k >= 0) {
+      mbi_weights_place(graph, k, &row, &column);
       return mbi_fail(context, MERBIT_INVALID_MATRIX,
                       "edge (%" PRId64 ", %" PRId64
                       "), counted from 0, has the weight %g; weights must be finite and not "
                       "negative",
-                      graph->format == MERBIT_COO
-                          ? mbi_index_at(graph->row_ind, graph->index_type, k) - graph->base
-                          : mbi_row_of(graph, k),
-                      mbi_index_at(graph->col_ind, graph->index_type, k) - graph->base,
-                      mbi_weights_at(graph, k));
+                      row, column, mbi_weights_at(graph, k));
     }
   }
   return MERBIT_OK;

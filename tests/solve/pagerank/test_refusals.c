@@ -136,6 +136,27 @@ static void test_refused_graphs(void **state) {
   merbit_context_destroy(context);
 }
 
+/* Blocks: a negative weight that a duplicate hides. Padding may hold anything. */
+static void test_refused_blocks(void **state) {
+  static const int32_t row_ptr[] = {0, 2, 4}, col_ind[] = {0, 1, 1, 1};
+  double values[16] = {1, 1, 1, 1, 1, NAN, 1, NAN, 1, 1, -1, 1, 1, 3, 3, 1};
+  merbit_context *context = cpu_open(NULL, 1);
+  merbit_view view = merbit_bsr(3, 3, 4, 2, 2, row_ptr, col_ind, values);
+  double ranks[3];
+  (void)state;
+  assert_int_equal(merbit_pagerank(context, &view, NULL, ranks, NULL), MERBIT_OK);
+  values[12] = -0.25; /* sum 0.75 */
+  refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX,
+          "edge (2, 2), counted from 0, has the weight -0.25");
+  values[12] = 1;
+  values[2] = -1;
+  refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX, "edge (1, 0)");
+  view.block_order = MERBIT_BLOCK_COLUMN_MAJOR;
+  view.rows = view.cols = 4;
+  refused(context, &view, NULL, ranks, MERBIT_INVALID_MATRIX, "edge (0, 1)");
+  merbit_context_destroy(context);
+}
+
 /* ---- A GPU that fails when the plan is made ---------------------------------------------- */
 
 static mbi_curesult fake_push_answer;
@@ -215,9 +236,8 @@ static void test_auto_falls_back(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_refused_arguments),
-      cmocka_unit_test(test_refused_distributions),
-      cmocka_unit_test(test_refused_graphs),
+      cmocka_unit_test(test_refused_arguments), cmocka_unit_test(test_refused_distributions),
+      cmocka_unit_test(test_refused_graphs),    cmocka_unit_test(test_refused_blocks),
       cmocka_unit_test(test_auto_falls_back),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
