@@ -31595,7 +31595,8 @@ static merbit_status mbi_setup_invert(merbit_solver *solver, const double *block
 	if (t.bad >= 0) {
 		return mbi_fail(solver->context, MERBIT_INVALID_MATRIX, "the block of A from row %" PRId64
 				" on, counted from 0, of %d rows, has no inverse; use another block_size "
-				"or kind of preconditioner", t.bad, width);
+				"or kind of preconditioner",
+				t.bad, (int)(solver->n - t.bad < width ? solver->n - t.bad : width));
 	}
 	return MERBIT_OK;
 }

@@ -218,7 +218,7 @@ MBI_INTERNAL merbit_status mbi_setup_invert(merbit_solver *solver, const double 
                     "the block of A from row %" PRId64
                     " on, counted from 0, of %d rows, has no inverse; use another block_size "
                     "or kind of preconditioner",
-                    t.bad, width);
+                    t.bad, (int)(solver->n - t.bad < width ? solver->n - t.bad : width));
   }
   return MERBIT_OK;
 }

@@ -193,6 +193,10 @@ static void test_singular_block(void **state) {
   s = solve_dense(&d, &desc, x);
   assert_int_equal(s.status, MERBIT_INVALID_MATRIX);
   cpu_expect(context, MERBIT_INVALID_MATRIX, "from row 0 on, counted from 0, of 3 rows");
+  desc.block_size = 8;
+  s = solve_dense(&d, &desc, x);
+  assert_int_equal(s.status, MERBIT_INVALID_MATRIX);
+  cpu_expect(context, MERBIT_INVALID_MATRIX, "of 3 rows, has no inverse");
   desc.block_size = 2;
   s = solve_dense(&pivots, &desc, x); /* no zero prevents one block of all rows */
   expect_stop(&s, MERBIT_STOP_CONVERGED, "");
