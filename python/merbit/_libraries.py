@@ -49,18 +49,20 @@ class Library:
 
     def plain(self, array: Any) -> Any:
         """Returns the array without features of its library that merbit does not know (gradients, pending conjugates)."""
+        if isinstance(array, numpy.ma.MaskedArray):
+            raise bad_type("merbit does not know the masks of a numpy.ma.MaskedArray; give array.filled(0) or array.data")
         return array
 
     def target(self, out: Any) -> Any:
         """Returns `out`, an array to write, without such features and over the same memory."""
-        return out
+        return self.plain(out)
 
     def copy(self, array: Any) -> Any:
         return array.copy()
 
     def adjacent(self, array: Any) -> Any:
         """Returns the array itself if its elements are adjacent, else a copy."""
-        return numpy.ascontiguousarray(array)
+        return numpy.ascontiguousarray(self.plain(array))
 
     def stream_getter(self, device: int) -> Optional[Callable[[], int]]:
         """Returns a callable for the address of the caller's current stream; None for host memory."""

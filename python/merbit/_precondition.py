@@ -11,8 +11,9 @@ import numpy
 from . import _core
 from ._context import Context
 from ._errors import InThisProcess, bad_argument, bad_type, check_name, check_sizes, not_supported
-from ._libraries import F32, F64, HOST, NAMES, library_of, refuse_gradient, wait_for
+from ._libraries import F32, F64, HOST, NAMES, NUMPY, library_of, refuse_gradient, wait_for
 from ._matrix import Matrix, csr
+from ._plans import SEMIRINGS
 
 KINDS: dict[Optional[str], int] = {"jacobi": 1, "block_jacobi": 2, "chebyshev": 4, "fsai": 5, "amg": 6}
 
@@ -40,6 +41,12 @@ def matrix_of(A: Any, context: Optional[Context] = None) -> Matrix:
             "merbit solves with a matrix, not with its transpose A.T; make "
             "merbit.csr of the transposed arrays, for example merbit.csr(S.T)"
         )
+    semiring = A._source.options["semiring"]
+    if semiring != SEMIRINGS["plus_times"]:
+        raise not_supported(
+            f"the matrix has semiring={list(SEMIRINGS)[semiring]!r}; this computes with plus_times: make merbit.csr of the "
+            "arrays without a semiring"
+        )
     return A
 
 
@@ -47,7 +54,7 @@ def near_nullspace_of(vectors: Any, rows: int) -> Optional[numpy.ndarray]:
     """Returns the near-null-space in merbit's layout: one row per vector."""
     if vectors is None:
         return None
-    near = numpy.asarray(vectors, dtype=numpy.float64)
+    near = numpy.asarray(NUMPY.plain(vectors), dtype=numpy.float64)
     if near.ndim != 2 or near.shape[0] != rows:
         raise bad_argument(f"near_nullspace has shape {near.shape}; give the vectors as columns of a ({rows}, k) array")
     return numpy.ascontiguousarray(near.T)

@@ -126,11 +126,15 @@ def test_sizes_beyond_32_bits():
 
 def test_wrong_arguments():
     S, b = laplacian(10), numpy.ones(10)
-    A = merbit.csr(S)
+    A, shortest = merbit.csr(S), merbit.csr(abs(S), semiring="min_plus")
     for wrong, kind, words in (
         (lambda: merbit.cg(A, b[:-1]), ValueError, "b has shape"),
         (lambda: merbit.cg(A, b.astype("f4")), ValueError, "float32"),
         (lambda: merbit.cg(A, list(b)), TypeError, "list"),
+        (lambda: merbit.cg(A, numpy.ma.masked_less(b, 2)), TypeError, "masks"),
+        (lambda: merbit.cg(A, b, x0=numpy.ma.ones(10)), TypeError, "masks"),
+        (lambda: merbit.cg(A, b, preconditioner="amg", near_nullspace=numpy.ma.ones((10, 1))), TypeError, "masks"),
+        (lambda: A.matvec(numpy.ma.ones(20)[::2]), TypeError, "masks"),
         (lambda: merbit.cg(A.T, b), NotImplementedError, "transpose"),
         (lambda: merbit.cg(A, numpy.ones(20)[::2]), ValueError, "gaps"),
         (lambda: merbit.cg("A", b), TypeError, "no matrix"),
@@ -172,6 +176,10 @@ def test_wrong_arguments():
         (lambda: merbit.pagerank(abs(S), personalisation=numpy.ones(20)[::2]), ValueError, "10 elements with gaps"),
         (lambda: merbit.pagerank(abs(S), personalisation={1.5: 1.0}), TypeError, "vertex 1.5"),
         (lambda: merbit.pagerank(abs(S), max_iterations=-1), ValueError, "max_iterations"),
+        (lambda: merbit.cg(shortest, b), NotImplementedError, "semiring='min_plus'; this computes with plus_times"),
+        (lambda: merbit.eigsh(shortest, 1), NotImplementedError, "min_plus"),
+        (lambda: merbit.pagerank(shortest), NotImplementedError, "min_plus"),
+        (lambda: merbit.Preconditioner(shortest), NotImplementedError, "min_plus"),
         (lambda: merbit.Preconditioner(A).update(None), TypeError, "values is None"),
         (lambda: merbit.Preconditioner(A).apply(b, numpy.ones(9)), ValueError, "out has 9 elements"),
     ):
