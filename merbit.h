@@ -1060,7 +1060,9 @@ typedef struct merbit_plan_memory {
 typedef struct merbit_pagerank_desc {
   double damping;      /* the probability to follow a link, in (0, 1); 0: 0.85 */
   double tolerance;    /* for the L1 norm of the change by one iteration of the power method; 0:
-                          1e-10 in f64, 2^-22 in f32 */
+                          1e-10 in f64, 2^-22 in f32. In f32, rounding errors may keep the change
+                          above 2^-22 if many vertices link to one, as in a star, even a small one:
+                          the stop is then STAGNATED, and result.change is what was reached */
   int max_iterations;  /* 0: 1000 */
   int unweighted;      /* nonzero: ignore the values; every edge has weight 1 */
   merbit_side side;    /* AUTO: the context's side */
