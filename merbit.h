@@ -3797,7 +3797,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 93
-#define MBI_KERNEL_HASH "452b971d78c5e0e55cef2c81c5102ad1d13ef67cc6b7e5a0c5730a1bf132c17d"
+#define MBI_KERNEL_HASH "ee1baba0964daff08a2d0c98c9e21aecdf4f7d5a52059822ae93ff8af62eee6d"
 
 typedef struct mbi_source {
 	const char *name;
@@ -6752,9 +6752,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_solve_blocks(MBK_GRID_CONSTANT mbk_solve_step_arguments a) {\nMBK_SHARED_MEMORY(shared);\n"
 "solve_blocks_step(a.v, a.n, a.m, a.partials, (double *)shared);\n}\n"}},
 {"solve/core/check_steps.cuh", {
-"\n\n\nMBS_NOTHING_BEFORE(solve_residual)\nMBS_ELEMENT(solve_residual) {\n"
+"\n\n\n\nMBS_NOTHING_BEFORE(solve_residual)\nMBS_ELEMENT(solve_residual) {\n"
 "const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);\n"
-"(void)c;\nMBS_STORE(MBI_AT_W, w);\nsums[0] += w * w;\nsums[1] += b * b;\n"
+"(void)c;\nMBS_STORE(MBI_AT_W, w);\nsums[0] += w * w;\nsums[0] += x - x;\nsums[1] += b * b;\n"
 "MBS_GREATER(sums[2], MBS_SIZE(w));\nMBS_GREATER(sums[3], MBS_SIZE(x));\n"
 "MBS_GREATER(sums[4], MBS_SIZE(b));\n}\nMBS_AFTER(solve_residual) {\n"
 "mbi_solve_state *s = &m->state;\n(void)c;\ns->ww = sums[0];\ns->bb = sums[1];\n"
@@ -6889,7 +6889,7 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "int lanczos;\nconst double *dots;\nlong long dot_count;\nunsigned long long *posts;\n"
 "long long stride;\n\n} mbi_solve_vectors;\n\ntypedef struct mbi_solve_state {\n"
 "double scalar[MBI_SOLVE_SCALARS];\ndouble product_sums[2];\ndouble rr;\ndouble goal;\n"
-"double tolerance, shrink;\ndouble epsilon;\ndouble ww, bb;\ndouble w_most, x_most, b_most;\n"
+"double tolerance, shrink;\ndouble epsilon;\ndouble ww, bb;\n\ndouble w_most, x_most, b_most;\n"
 "double value;\nint stop;\nint closed;\nint iterations, cap;\nint check_at;\n\nint why;\n"
 "unsigned ticket;\nunsigned turn;\nint copied;\nint padding;\n} mbi_solve_state;\n\n"
 "typedef struct mbi_solve_memory {\nmbi_solve_state state;\ndouble ring[MBI_SOLVE_RING];\n"
@@ -30911,6 +30911,7 @@ MBS_ELEMENT(solve_residual) { \
 	(void)c; \
 	MBS_STORE(MBI_AT_W, w); \
 	sums[0] += w * w; \
+	sums[0] += x - x; \
 	sums[1] += b * b; \
 	MBS_GREATER(sums[2], MBS_SIZE(w)); \
 	MBS_GREATER(sums[3], MBS_SIZE(x)); \
@@ -32663,11 +32664,12 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
 	if (stop == MBI_SOLVE_RUNNING) { return MBI_SOLVE_ON; }
 	if (!(state->bb - state->bb == 0)) { return MERBIT_STOP_NOT_FINITE; }
 	if (state->bb == 0 || state->ww <= goal) { return MERBIT_STOP_CONVERGED; }
+	if (!(state->ww - state->ww == 0)) { return MERBIT_STOP_NOT_FINITE; }
 	if (stop == MBI_SOLVE_CANDIDATE && state->iterations < state->cap) {
 		return mbi_solve_check_candidate(solver, state, how);
 	}
-	if (stop == MBI_SOLVE_BREAKDOWN && state->ww - state->ww == 0 &&
-			solver->breakdowns < solver->method->restarts && state->iterations > solver->restarted) {
+	if (stop == MBI_SOLVE_BREAKDOWN && solver->breakdowns < solver->method->restarts &&
+			state->iterations > solver->restarted) {
 		solver->breakdowns++;
 		*how = MBI_OPEN_BEGIN;
 		return MBI_SOLVE_ON;

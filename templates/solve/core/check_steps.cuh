@@ -1,12 +1,14 @@
 // The steps that every solver has: the residual, and a preconditioner of diagonal blocks.
 
 // Computes w = b - A x, the true residual, and the norms for a convergence check, from w = A x.
+// x - x makes ||w||^2 NaN if x is not finite, also in an empty column of A.
 MBS_NOTHING_BEFORE(solve_residual)
 MBS_ELEMENT(solve_residual) {
   const double b = MBS_LOAD(MBI_AT_B), x = MBS_LOAD(MBI_AT_X), w = b - MBS_LOAD(MBI_AT_W);
   (void)c;
   MBS_STORE(MBI_AT_W, w);
   sums[0] += w * w;
+  sums[0] += x - x;
   sums[1] += b * b;
   MBS_GREATER(sums[2], MBS_SIZE(w));
   MBS_GREATER(sums[3], MBS_SIZE(x));

@@ -120,11 +120,14 @@ static int mbi_solve_decide(merbit_solver *solver, int *how) {
   if (state->bb == 0 || state->ww <= goal) {
     return MERBIT_STOP_CONVERGED;
   }
+  if (!(state->ww - state->ww == 0)) {
+    return MERBIT_STOP_NOT_FINITE;
+  }
   if (stop == MBI_SOLVE_CANDIDATE && state->iterations < state->cap) {
     return mbi_solve_check_candidate(solver, state, how);
   }
-  if (stop == MBI_SOLVE_BREAKDOWN && state->ww - state->ww == 0 &&
-      solver->breakdowns < solver->method->restarts && state->iterations > solver->restarted) {
+  if (stop == MBI_SOLVE_BREAKDOWN && solver->breakdowns < solver->method->restarts &&
+      state->iterations > solver->restarted) {
     solver->breakdowns++;
     *how = MBI_OPEN_BEGIN;
     return MBI_SOLVE_ON;

@@ -63,7 +63,8 @@ typedef struct mbi_solve_state {
   double goal;                      // the recurrence stops once rr is at or below it
   double tolerance, shrink;         // goal = (shrink * tolerance * ||b||)^2
   double epsilon;                   // distance from 1 to the next number of the vectors' type
-  double ww, bb;                    // ||b - A x||^2 and ||b||^2 at the last convergence check
+  double ww, bb;                    // ||b - A x||^2 and ||b||^2 at the last convergence check;
+                                    // ww is NaN if x is not finite
   double w_most, x_most, b_most;    // largest magnitudes of entries at that check
   double value;
   int stop;

@@ -496,6 +496,6 @@ static void test_refine_ends(void **state) {
       cmocka_unit_test(test_padding), cmocka_unit_test(test_scaled_message),                   \
       cmocka_unit_test(test_rounded), cmocka_unit_test(test_refused_update),                   \
       cmocka_unit_test(test_multiply), cmocka_unit_test(test_multiply_far),                    \
-      cmocka_unit_test(test_multiply_refusals)
+      cmocka_unit_test(test_multiply_refusals), cmocka_unit_test(test_infinite_x)
 
 #endif /* TEST_SOLVE_SOLVER_CASES_H */

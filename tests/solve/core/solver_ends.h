@@ -123,6 +123,41 @@ static void test_breakdown(void **state) {
   expect_stop(&s, MERBIT_STOP_BREAKDOWN, "use MERBIT_SOLVER_GMRES");
 }
 
+/* Copies r to z, but makes its first element infinite. */
+static int apply_infinite(void *user, const void *r, void *z, int64_t n, void *stream) {
+  (void)user;
+  (void)stream;
+  memcpy(z, r, (size_t)n * sizeof(double));
+  ((double *)z)[0] = (double)INFINITY;
+  return 0;
+}
+
+/* The first column of A is empty, so that no product tells of the first element of x. */
+static void test_infinite_x(void **state) {
+  static const dense d = {3, {0, 1, 2, 0, 3, 1, 0, 2, -1}, {3, 4, 1}};
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_GMRES, 0);
+  linear l = linear_dense(&d);
+  const merbit_view view = linear_view(&l);
+  merbit_solver *solver;
+  double x[3] = {(double)INFINITY, 1, 1};
+  solved s;
+  int cap;
+  (void)state;
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  s.status = merbit_solver_solve(solver, l.b, x, 1, NULL, 0, &s.result);
+  expect_stop(&s, MERBIT_STOP_NOT_FINITE, "by iteration 0: look at A, b and the first x");
+  merbit_solver_destroy(solver);
+  desc.preconditioner = MERBIT_PRECONDITIONER_CALLBACK;
+  desc.apply = apply_infinite;
+  for (cap = 1; cap <= 20 && context->side == MERBIT_SIDE_CPU; cap++) {
+    desc.max_iterations = cap;
+    s = solve_once(&l, &desc, x);
+    expect_stop(&s, MERBIT_STOP_NOT_FINITE, "what solver_desc.apply computes");
+    assert_true(isnan(s.result.residual));
+  }
+  linear_free(&l);
+}
+
 static void test_not_finite(void **state) {
   static const double bad[] = {(double)NAN, (double)INFINITY};
   size_t i;
