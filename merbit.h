@@ -32296,7 +32296,8 @@ static void mbi_gmres_describe_stop(const merbit_solver *solver,
 				plain ? "" : " or the preconditioner");
 	} else {
 		(void)snprintf(text, size, "||r|| did not fall in the last %d cycles of %d iterations: raise "
-				"solver_desc.restart, or take a preconditioner", MBI_GMRES_PATIENCE, (int)state->value);
+				"solver_desc.restart, or take %s preconditioner",
+				MBI_GMRES_PATIENCE, (int)state->value, plain ? "a" : "another");
 	}
 }
 

@@ -119,8 +119,8 @@ MBI_INTERNAL void mbi_gmres_describe_stop(const merbit_solver *solver,
   } else {
     (void)snprintf(text, size,
                    "||r|| did not fall in the last %d cycles of %d iterations: raise "
-                   "solver_desc.restart, or take a preconditioner",
-                   MBI_GMRES_PATIENCE, (int)state->value);
+                   "solver_desc.restart, or take %s preconditioner",
+                   MBI_GMRES_PATIENCE, (int)state->value, plain ? "a" : "another");
   }
 }
 
