@@ -31539,6 +31539,16 @@ static int mbi_invert_block(double *a, double *b, int size, int stride) {
 	return 1;
 }
 
+static int mbi_invert_lost(const double *a, const double *b, int size, int stride) {
+	int i, j;
+	for (i = 0; i < size; i++) {
+		double sum = 0;
+		for (j = 0; j < size; j++) { sum += fabs(b[i * stride + j] * a[j * stride + i]); }
+		if (sum * 16 * DBL_EPSILON > 1) { return 1; }
+	}
+	return 0;
+}
+
 static int mbi_invert_store(const mbi_invert *t, int64_t first, const double *b, int size) {
 	const double most = t->solver->type == MERBIT_F32 ? FLT_MAX : DBL_MAX;
 	const int64_t n = t->solver->n;
@@ -31568,7 +31578,9 @@ static void mbi_invert_task(void *argument, int task) {
 		const int64_t first = block * width;
 		const int size = (int)(n - first < width ? n - first : width);
 		memcpy(a, t->blocks + first * width, (size_t)size * (size_t)width * sizeof(double));
-		if (!mbi_invert_block(a, b, size, width) || !mbi_invert_store(t, first, b, size)) {
+		if (!mbi_invert_block(a, b, size, width) ||
+				mbi_invert_lost(t->blocks + first * width, b, size, width) ||
+				!mbi_invert_store(t, first, b, size)) {
 			mbi_mutex_lock(&t->solver->context->lock);
 			t->bad = t->bad < 0 || first < t->bad ? first : t->bad;
 			mbi_mutex_unlock(&t->solver->context->lock);

@@ -219,6 +219,10 @@ static void test_diagonal(void **state) {
 static void test_singular_block(void **state) {
   static const dense d = {3, {1, 0, 0, 0, 1, 2, 0, 2, 4}, {1, 2, 3}};
   static const dense pivots = {3, {0, 1, 0, 1, 0, 0, 0, 0, 4}, {1, 2, 3}};
+  /* a Laplacian, whose last pivot is not quite zero; and a regular block with such a pivot */
+  static const dense laplacian = {
+      3, {0.3, -0.1, -0.2, -0.1, 0.8, -0.7, -0.2, -0.7, 0.1 + 0.1 + 0.7}, {-1, 0, 1}};
+  static const dense scaled = {3, {1, 1, 0, 0, 1e-20, 0, 0, 0, 1}, {2, 1e-20, 1}};
   merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_BICGSTAB, 0);
   double x[3];
   solved s;
@@ -232,6 +236,11 @@ static void test_singular_block(void **state) {
   s = solve_dense(&d, &desc, x);
   assert_int_equal(s.status, MERBIT_INVALID_MATRIX);
   cpu_expect(context, MERBIT_INVALID_MATRIX, "of 3 rows, has no inverse");
+  s = solve_dense(&laplacian, &desc, x);
+  assert_int_equal(s.status, MERBIT_INVALID_MATRIX);
+  cpu_expect(context, MERBIT_INVALID_MATRIX, "use another block_size or kind");
+  s = solve_dense(&scaled, &desc, x);
+  expect_stop(&s, MERBIT_STOP_CONVERGED, "");
   desc.block_size = 2;
   s = solve_dense(&pivots, &desc, x); /* no zero prevents one block of all rows */
   expect_stop(&s, MERBIT_STOP_CONVERGED, "");
