@@ -126,6 +126,9 @@ MBI_INTERNAL merbit_status mbi_solver_end(merbit_solver *solver, int stop, void 
   if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
   }
+  if (stop != MERBIT_STOP_NOT_FINITE) { /* rounding errors may have given x a mean */
+    MBI_TRY(mbi_solver_project(solver, MBI_AT_X));
+  }
   MBI_TRY(mbi_solver_scale_back(solver, &stop));
   mbi_solver_report(solver, stop, result);
   return mbi_solve_copy_out(solver, MBI_AT_X, x);

@@ -132,4 +132,39 @@ static void test_large_sum(void **state) {
   assert_true(fabs(x[0] - 1.75e307) <= 1e-6 * x[0] && fabs(x[0] + x[1]) <= 1e-6 * x[0]);
 }
 
+/* Weights so uneven that rounding errors give the sums in x a mean. */
+static void test_uneven_laplacian(void **state) {
+  enum { N = 20 };
+  static double dense[N * N];
+  static sparse a;
+  static typed t;
+  merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+  merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_JACOBI);
+  merbit_solver_result r;
+  double b[N], x[N], sum = 0, most = 0;
+  int i;
+  (void)state;
+  memset(dense, 0, sizeof dense);
+  for (i = 0; i < N - 1; i++) { /* a path */
+    const double weight = pow(10, i * 5 % 7);
+    dense[i * N + i] += weight;
+    dense[(i + 1) * N + i + 1] += weight;
+    dense[i * N + i + 1] = dense[(i + 1) * N + i] = -weight;
+  }
+  for (i = 0; i < N; i++) {
+    b[i] = sin(1.7 * i);
+  }
+  a = sparse_take(dense, N);
+  options.singular = 1;
+  desc.method = MERBIT_SOLVER_GMRES;
+  desc.precondition = &options;
+  r = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
+  assert_int_equal(r.stop, MERBIT_STOP_CONVERGED);
+  for (i = 0; i < N; i++) {
+    sum += x[i];
+    most = fmax(most, fabs(x[i]));
+  }
+  assert_true(fabs(sum) <= 1e-14 * N * most);
+}
+
 #endif /* TEST_SOLVE_SINGULAR_CASES_H */
