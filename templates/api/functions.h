@@ -57,9 +57,9 @@ MERBIT_API merbit_status merbit_last_error(merbit_context *context, char *messag
 /* Exports the disk cache's entries for this version of merbit (kernels, profiles of GPUs, and what
  * AUTO measured) to the file `path`, which is replaced. Only you may read the file; on Windows it
  * inherits its folder's access control list instead. Fails with MERBIT_NO_DEVICE on the CPU,
- * MERBIT_NOT_SUPPORTED without a disk cache, MERBIT_INVALID_ARGUMENT if the cache is empty, and
- * MERBIT_IO_ERROR if the cache cannot be read, if the file cannot be written, or if `path` names a
- * device or a pipe. */
+ * MERBIT_NOT_SUPPORTED without a disk cache, MERBIT_INVALID_ARGUMENT if the cache or `path` is
+ * empty, and MERBIT_IO_ERROR if the cache cannot be read, if the file cannot be written, or if
+ * `path` names a device or a pipe. */
 MERBIT_API merbit_status merbit_cache_export(merbit_context *context, const char *path);
 /* Imports an exported file into the disk cache of contexts with the descriptor `desc`; NULL means
  * all defaults. Needs no GPU and no NVRTC. A context that is created later and finds no NVRTC then
