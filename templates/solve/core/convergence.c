@@ -228,17 +228,22 @@ MERBIT_API const char *merbit_stop_name(merbit_stop stop) {
              : "MERBIT_UNKNOWN_STOP";
 }
 
+/* Advice where a recurrence has broken down. */
+#define MBI_OR_SINGULAR ", or for a Laplacian preconditioner_desc.singular"
+
 /* Writes which number made the recurrence break down. */
-static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *text,
+static void mbi_solve_describe_breakdown(const merbit_solver *solver,
+                                         const mbi_solve_state *state, char *text,
                                          size_t size) {
+  const char *or_singular = mbi_solve_unless_singular(solver, MBI_OR_SINGULAR);
   const int at = state->iterations + 1;
   switch (state->why) {
   case MBI_WHY_CURVATURE:
     (void)snprintf(text, size,
                    "p'Ap = %.3g in iteration %d, which is not positive: the matrix is not "
                    "symmetric positive definite; use MERBIT_SOLVER_BICGSTAB or "
-                   "MERBIT_SOLVER_GMRES, or for a Laplacian preconditioner_desc.singular",
-                   state->value, at);
+                   "MERBIT_SOLVER_GMRES%s",
+                   state->value, at, or_singular);
     break;
   case MBI_WHY_PRECONDITIONER:
     (void)snprintf(
@@ -252,14 +257,14 @@ static void mbi_solve_describe_breakdown(const mbi_solve_state *state, char *tex
     (void)snprintf(
         text, size,
         "the shadow residual became orthogonal (its product is %.3g) in iteration %d: use "
-        "MERBIT_SOLVER_GMRES, or for a Laplacian preconditioner_desc.singular",
-        state->value, at);
+        "MERBIT_SOLVER_GMRES%s",
+        state->value, at, or_singular);
     break;
   default:
     (void)snprintf(text, size,
                    "omega became %.3g in iteration %d: A s is orthogonal to s; use "
-                   "MERBIT_SOLVER_GMRES, or for a Laplacian preconditioner_desc.singular",
-                   state->value, at);
+                   "MERBIT_SOLVER_GMRES%s",
+                   state->value, at, or_singular);
     break;
   }
 }
@@ -307,14 +312,16 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
   case MERBIT_STOP_STAGNATED:
     (void)snprintf(text, size,
                    "||b - A x|| / ||b|| stays at %.3g through %d restart%s: rounding errors in "
-                   "%s allow no more, or the matrix is singular (for a Laplacian use "
-                   "preconditioner_desc.singular); the backward error is %.2g",
+                   "%s allow no more, or the matrix is singular%s; the backward error is %.2g",
                    result->residual, result->restarts, result->restarts == 1 ? "" : "s",
-                   solver->type == MERBIT_F32 ? "f32" : "f64", result->backward_error);
+                   solver->type == MERBIT_F32 ? "f32" : "f64",
+                   mbi_solve_unless_singular(
+                       solver, " (for a Laplacian use preconditioner_desc.singular)"),
+                   result->backward_error);
     return;
   case MERBIT_STOP_BREAKDOWN:
     state = &mbi_solve_checked(solver->inner != NULL ? solver->inner : solver)->state;
-    mbi_solve_describe_breakdown(state, broken, sizeof broken);
+    mbi_solve_describe_breakdown(solver, state, broken, sizeof broken);
     (void)snprintf(text, size, "%s%s", broken,
                    result->restarts > 0 ? "; restarts did not help" : "");
     return;
@@ -328,13 +335,14 @@ MBI_INTERNAL void mbi_solve_describe_stop(const merbit_solver *solver,
     }
     (void)snprintf(text, size,
                    "a number overflowed or was not finite by iteration %d: look at A, b%s the "
-                   "first x%s%s",
+                   "first x%s%s%s",
                    result->iterations, applied ? "," : " and",
                    applied ? " and what solver_desc.apply computes" : "",
                    result->iterations > 1 ? "; if these are finite, the method diverges, as "
                                             "where the matrix is singular: use another method "
-                                            "or preconditioner, or for a Laplacian "
-                                            "preconditioner_desc.singular"
+                                            "or preconditioner"
+                                          : "",
+                   result->iterations > 1 ? mbi_solve_unless_singular(solver, MBI_OR_SINGULAR)
                                           : "");
     return;
   }

@@ -187,3 +187,9 @@ MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z) 
 MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver) {
   return solver->v.pre == MBI_PRE_SEPARATE;
 }
+
+/* Returns `advice`, which is to set preconditioner_desc.singular, or "" if that is set. */
+MBI_INTERNAL const char *mbi_solve_unless_singular(const merbit_solver *solver,
+                                                   const char *advice) {
+  return solver->precondition != NULL && solver->precondition->desc.singular ? "" : advice;
+}

@@ -238,6 +238,8 @@ MBI_INTERNAL void mbi_solve_preamble(merbit_type type, mbi_preamble *preamble);
 MBI_INTERNAL merbit_status mbi_solve_specialise(merbit_solver *solver);
 MBI_INTERNAL merbit_status mbi_solve_apply(merbit_solver *solver, int r, int z);
 MBI_INTERNAL int mbi_solve_separate_preconditioner(const merbit_solver *solver);
+MBI_INTERNAL const char *mbi_solve_unless_singular(const merbit_solver *solver,
+                                                   const char *advice);
 /* solve/cg/cg.c */
 extern const mbi_solve_method mbi_cg_method, mbi_cg_many_method;
 /* solve/bicgstab/bicgstab.c */

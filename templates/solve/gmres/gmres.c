@@ -112,10 +112,11 @@ MBI_INTERNAL void mbi_gmres_describe_stop(const merbit_solver *solver,
     (void)snprintf(
         text, size,
         "A%s maps the %d vectors of iteration %d's basis into their own span, and no "
-        "combination of them solves the system: the matrix%s is singular; for a Laplacian use "
-        "preconditioner_desc.singular",
+        "combination of them solves the system: the matrix%s is singular%s",
         plain ? "" : " M^-1", (int)state->value, state->iterations,
-        plain ? "" : " or the preconditioner");
+        plain ? "" : " or the preconditioner",
+        mbi_solve_unless_singular(solver,
+                                  "; for a Laplacian use preconditioner_desc.singular"));
   } else {
     (void)snprintf(text, size,
                    "||r|| did not fall in the last %d cycles of %d iterations: raise "

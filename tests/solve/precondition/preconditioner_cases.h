@@ -467,17 +467,18 @@ static void test_close_eigenvalues(void **state) {
 }
 
 static const struct CMUnitTest preconditioner_cases[] = {
-    cmocka_unit_test(test_inverse),       cmocka_unit_test(test_symmetry),
-    cmocka_unit_test(test_update),        cmocka_unit_test(test_fewer_iterations),
-    cmocka_unit_test(test_solver_update), cmocka_unit_test(test_singular),
-    cmocka_unit_test(test_constant),      cmocka_unit_test(test_large_mean),
-    cmocka_unit_test(test_large_sum),     cmocka_unit_test(test_uneven_laplacian),
-    cmocka_unit_test(test_bad_matrices),  cmocka_unit_test(test_inverse_too_large),
-    cmocka_unit_test(test_refusals),      cmocka_unit_test(test_description),
-    cmocka_unit_test(test_triangle_info), cmocka_unit_test(test_padding_info),
-    cmocka_unit_test(test_small),         cmocka_unit_test(test_too_large),
-    cmocka_unit_test(test_block_size),    cmocka_unit_test(test_tiny),
-    cmocka_unit_test(test_hints),         cmocka_unit_test(test_close_eigenvalues),
+    cmocka_unit_test(test_inverse),         cmocka_unit_test(test_symmetry),
+    cmocka_unit_test(test_update),          cmocka_unit_test(test_fewer_iterations),
+    cmocka_unit_test(test_solver_update),   cmocka_unit_test(test_singular),
+    cmocka_unit_test(test_constant),        cmocka_unit_test(test_large_mean),
+    cmocka_unit_test(test_large_sum),       cmocka_unit_test(test_uneven_laplacian),
+    cmocka_unit_test(test_bad_matrices),    cmocka_unit_test(test_inverse_too_large),
+    cmocka_unit_test(test_refusals),        cmocka_unit_test(test_description),
+    cmocka_unit_test(test_triangle_info),   cmocka_unit_test(test_padding_info),
+    cmocka_unit_test(test_small),           cmocka_unit_test(test_too_large),
+    cmocka_unit_test(test_block_size),      cmocka_unit_test(test_tiny),
+    cmocka_unit_test(test_hints),           cmocka_unit_test(test_close_eigenvalues),
+    cmocka_unit_test(test_singular_advice),
 };
 
 #endif /* TEST_SOLVE_PRECONDITIONER_CASES_H */

@@ -132,6 +132,29 @@ static void test_large_sum(void **state) {
   assert_true(fabs(x[0] - 1.75e307) <= 1e-6 * x[0] && fabs(x[0] + x[1]) <= 1e-6 * x[0]);
 }
 
+/* A regular matrix, for which `singular` is wrong: no method advises it again. */
+static void test_singular_advice(void **state) {
+  const double dense[] = {2, -1, 0, -1, 2, -1, 0, -1, 2}, b[] = {1, 2, -3.5};
+  static sparse a;
+  static typed t;
+  merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+  merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_JACOBI);
+  merbit_solver_result r;
+  double x[3];
+  int method;
+  (void)state;
+  a = sparse_take(dense, 3);
+  options.singular = 1;
+  desc.precondition = &options;
+  for (method = MERBIT_SOLVER_BICGSTAB; method <= MERBIT_SOLVER_GMRES; method++) {
+    desc.method = (merbit_solver_method)method;
+    r = solve(typed_view(&t, &a, MERBIT_F64), &desc, b, x);
+    assert_int_not_equal(r.stop, MERBIT_STOP_CONVERGED);
+    assert_null(strstr(r.description, "for a Laplacian"));
+    assert_non_null(strstr(r.description, "singular needs an A that"));
+  }
+}
+
 /* Weights so uneven that rounding errors give the sums in x a mean. */
 static void test_uneven_laplacian(void **state) {
   enum { N = 20 };
