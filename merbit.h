@@ -36813,8 +36813,8 @@ static merbit_status mbi_relaxation_allocate(merbit_context *context, mbi_relaxa
 		MBI_TRY(mbi_allocate_array(context, to->rows + 1, sizeof *to->row_ptr,
 				"the rows of a level", (void **)&to->row_ptr));
 		to->row_ptr[0] = 0;
-		MBI_TRY(mbi_allocate_array(context, to->nnz, sizeof *to->col_ind, "the rows of a level",
-				(void **)&to->col_ind));
+		MBI_TRY(mbi_allocate_array(context, to->nnz + MBI_SORTED_PADDING, sizeof *to->col_ind,
+				"the rows of a level", (void **)&to->col_ind));
 	}
 	return MERBIT_OK;
 }
@@ -38799,11 +38799,14 @@ MBI_CYCLE_ROWS(mbi_cycle_rows_f64, double) MBI_CYCLE_ROWS(mbi_cycle_rows_f32, fl
 #undef MBI_CYCLE_ROWS
 
 static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
-		int swept, int unchecked, int general, merbit_plan **plan) {
+		int swept, int unchecked, int general, int given, merbit_plan **plan) {
 	merbit_plan_desc desc;
+	mbi_plan_making making;
 	merbit_epilogue epilogue;
 	memset(&desc, 0, sizeof desc);
+	memset(&making, 0, sizeof making);
 	memset(&epilogue, 0, sizeof epilogue);
+	making.in_place = given && p->side == MERBIT_SIDE_CPU;
 	desc.side = p->side;
 	desc.deterministic = p->desc.deterministic;
 	desc.unchecked = unchecked;
@@ -38814,7 +38817,7 @@ static merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view 
 		epilogue.cpu = p->type == MERBIT_F32 ? mbi_cycle_rows_f32 : mbi_cycle_rows_f64;
 		desc.epilogue = &epilogue;
 	}
-	return mbi_plan_create(p->context, view, &desc, NULL, plan);
+	return mbi_plan_create(p->context, view, &desc, &making, plan);
 }
 
 static double mbi_cycle_inverse(const mbi_amg_level *level, int half, int64_t row) {
@@ -38983,19 +38986,19 @@ static merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg) {
 			g->plans[MBI_GRID_A] = NULL;
 		}
 		if (l + 1 == amg->count && amg->dense.rows > 0) {
-			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[MBI_GRID_A]));
+			MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, 0, &g->plans[MBI_GRID_A]));
 		} else if (g->plans[MBI_GRID_A] == NULL) {
-			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_A], 1, 1, l > 0 || parted,
+			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_A], 1, 1, l > 0 || parted, parted,
 					&g->plans[MBI_GRID_A]));
 		}
 		if (l + 1 < amg->count) {
-			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_P], 0, 1, general && !parted,
+			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_P], 0, 1, general && !parted, 0,
 					&g->plans[MBI_GRID_P]));
-			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_R], 0, 1, general || parted,
+			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_R], 0, 1, general || parted, 0,
 					&g->plans[MBI_GRID_R]));
 		}
 		if (parted) {
-			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_C], 1, 1, 1, &g->plans[MBI_GRID_C]));
+			MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_C], 1, 1, 1, 1, &g->plans[MBI_GRID_C]));
 		}
 	}
 	MBI_TRY(mbi_precondition_enter(p));
@@ -39278,7 +39281,7 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
 	char reason[384];
 	merbit_status status;
 	amg->grids[0].views[0] = p->view;
-	MBI_TRY(mbi_cycle_plan(p, a, 1, 0, 0, &amg->grids[0].plans[0]));
+	MBI_TRY(mbi_cycle_plan(p, a, 1, 0, 0, 0, &amg->grids[0].plans[0]));
 	MBI_TRY(mbi_amg_check_near(p, &amg->levels[0]));
 	amg->gpu = (mbi_amg_gpu *)mbi_allocate(p->context, sizeof *amg->gpu);
 	if (amg->gpu == NULL) {
@@ -39300,10 +39303,15 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
 }
 
 static void mbi_amg_drop_values(merbit_context *context, mbi_amg_csr *csr, float **single,
-		const merbit_plan *plan) {
+		merbit_plan *plan) {
 	if (plan != NULL && mbi_plan_copies_values(plan)) {
-		mbi_release(context, csr->values);
-		mbi_release(context, *single);
+		if (plan->making.in_place) {
+			plan->making.in_place = 0;
+			csr->col_ind = NULL;
+		} else {
+			mbi_release(context, csr->values);
+			mbi_release(context, *single);
+		}
 		csr->values = NULL;
 		*single = NULL;
 	}

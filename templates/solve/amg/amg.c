@@ -224,7 +224,7 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
   char reason[384];
   merbit_status status;
   amg->grids[0].views[0] = p->view;
-  MBI_TRY(mbi_cycle_plan(p, a, 1, 0, 0, &amg->grids[0].plans[0]));
+  MBI_TRY(mbi_cycle_plan(p, a, 1, 0, 0, 0, &amg->grids[0].plans[0]));
   MBI_TRY(mbi_amg_check_near(p, &amg->levels[0]));
   amg->gpu = (mbi_amg_gpu *)mbi_allocate(p->context, sizeof *amg->gpu);
   if (amg->gpu == NULL) {
@@ -245,12 +245,18 @@ static merbit_status mbi_amg_try_gpu(merbit_preconditioner *p, mbi_amg *amg,
   return status;
 }
 
-/* Releases the values of a matrix if its plan has copied them. */
+/* Releases the values of a matrix if its plan has copied them. If the plan has reordered the
+ * matrix in place, it becomes the owner of the columns and values. */
 static void mbi_amg_drop_values(merbit_context *context, mbi_amg_csr *csr, float **single,
-                                const merbit_plan *plan) {
+                                merbit_plan *plan) {
   if (plan != NULL && mbi_plan_copies_values(plan)) {
-    mbi_release(context, csr->values);
-    mbi_release(context, *single);
+    if (plan->making.in_place) {
+      plan->making.in_place = 0;
+      csr->col_ind = NULL;
+    } else {
+      mbi_release(context, csr->values);
+      mbi_release(context, *single);
+    }
     csr->values = NULL;
     *single = NULL;
   }

@@ -285,7 +285,7 @@ MBI_INTERNAL merbit_status mbi_amg_finest(merbit_context *context, const merbit_
 MBI_INTERNAL void mbi_amg_forget_finest(merbit_context *context, mbi_amg_level *level);
 /* solve/amg/cycle.c */
 MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
-                                          int swept, int unchecked, int general,
+                                          int swept, int unchecked, int general, int given,
                                           merbit_plan **plan);
 MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *amg);
 MBI_INTERNAL merbit_status mbi_cycle_refill(merbit_preconditioner *p, mbi_amg *amg);

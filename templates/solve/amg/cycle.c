@@ -53,14 +53,18 @@ MBI_CYCLE_ROWS(mbi_cycle_rows_f32, float)
 /* ---- Plans, vectors and weights ---------------------------------------------------------- */
 
 /* Makes a plan for a matrix of the cycle: with the epilogue if `swept`, without checks of the
- * arrays if `unchecked`, and without a search for a shorter form of the values if `general`. */
+ * arrays if `unchecked`, and without a search for a shorter form of the values if `general`.
+ * If `given`, a plan on the CPU may reorder the arrays of the view: mbi_plan_making. */
 MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit_view *view,
-                                          int swept, int unchecked, int general,
+                                          int swept, int unchecked, int general, int given,
                                           merbit_plan **plan) {
   merbit_plan_desc desc;
+  mbi_plan_making making;
   merbit_epilogue epilogue;
   memset(&desc, 0, sizeof desc);
+  memset(&making, 0, sizeof making);
   memset(&epilogue, 0, sizeof epilogue);
+  making.in_place = given && p->side == MERBIT_SIDE_CPU;
   desc.side = p->side;
   desc.deterministic = p->desc.deterministic;
   desc.unchecked = unchecked;
@@ -71,7 +75,7 @@ MBI_INTERNAL merbit_status mbi_cycle_plan(merbit_preconditioner *p, const merbit
     epilogue.cpu = p->type == MERBIT_F32 ? mbi_cycle_rows_f32 : mbi_cycle_rows_f64;
     desc.epilogue = &epilogue;
   }
-  return mbi_plan_create(p->context, view, &desc, NULL, plan);
+  return mbi_plan_create(p->context, view, &desc, &making, plan);
 }
 
 /* Returns D^-1 of a row in the sweeps over A or a row block. */
@@ -275,19 +279,19 @@ MBI_INTERNAL merbit_status mbi_cycle_create(merbit_preconditioner *p, mbi_amg *a
       g->plans[MBI_GRID_A] = NULL;
     }
     if (l + 1 == amg->count && amg->dense.rows > 0) {
-      MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, &g->plans[MBI_GRID_A]));
+      MBI_TRY(mbi_cycle_plan(p, &amg->dense, 0, 1, 1, 0, &g->plans[MBI_GRID_A]));
     } else if (g->plans[MBI_GRID_A] == NULL) {
-      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_A], 1, 1, l > 0 || parted,
+      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_A], 1, 1, l > 0 || parted, parted,
                              &g->plans[MBI_GRID_A]));
     }
     if (l + 1 < amg->count) {
-      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_P], 0, 1, general && !parted,
+      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_P], 0, 1, general && !parted, 0,
                              &g->plans[MBI_GRID_P]));
-      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_R], 0, 1, general || parted,
+      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_R], 0, 1, general || parted, 0,
                              &g->plans[MBI_GRID_R]));
     }
     if (parted) {
-      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_C], 1, 1, 1, &g->plans[MBI_GRID_C]));
+      MBI_TRY(mbi_cycle_plan(p, &g->views[MBI_GRID_C], 1, 1, 1, 1, &g->plans[MBI_GRID_C]));
     }
   }
   MBI_TRY(mbi_precondition_enter(p));

@@ -1,5 +1,6 @@
 #include "core/context.h"
 #include "matrix/matrix.h"
+#include "spmv/cpu/cpu.h"
 #include "solve/amg/amg.h"
 
 /* The rows of A at F points and those at C points as two matrices, so that a sweep of
@@ -124,8 +125,8 @@ static merbit_status mbi_relaxation_allocate(merbit_context *context, mbi_relaxa
     MBI_TRY(mbi_allocate_array(context, to->rows + 1, sizeof *to->row_ptr,
                                "the rows of a level", (void **)&to->row_ptr));
     to->row_ptr[0] = 0;
-    MBI_TRY(mbi_allocate_array(context, to->nnz, sizeof *to->col_ind, "the rows of a level",
-                               (void **)&to->col_ind));
+    MBI_TRY(mbi_allocate_array(context, to->nnz + MBI_SORTED_PADDING, sizeof *to->col_ind,
+                               "the rows of a level", (void **)&to->col_ind));
   }
   return MERBIT_OK;
 }

@@ -9,7 +9,7 @@ typedef struct mbi_plan_making {
   const char *after; /* mbi_epilogue.after; NULL: none */
   int in_place;      /* CPU, 1: SORTED may reorder col_ind and values in the view's own arrays,
                       * which outlive the plan. col_ind has base 0 and MBI_SORTED_PADDING extra
-                      * elements. */
+                      * elements. The maker may set it to 0 later: the plan then owns both. */
   /* CUDA: */
   uint64_t arena_bytes; /* bytes that the maker wants in each workspace; such a plan lives for
                          * one call, and keeps the memory in which a transpose was made */
