@@ -36882,6 +36882,19 @@ static int mbi_amg_nonsymmetric(const mbi_amg_csr *a, double fraction) {
 	return 4 * one_sided > MBI_AMG_SAMPLE;
 }
 
+static merbit_status mbi_amg_constants(merbit_context *context, mbi_amg_level *level) {
+	int64_t i;
+	int j;
+	MBI_TRY(mbi_allocate_array(context, level->a.rows * level->vectors, sizeof *level->modes,
+			"the near-null-space", (void **)&level->modes));
+	for (i = 0; i < level->a.rows; i++) {
+		for (j = 0; j < level->vectors; j++) {
+			level->modes[i * level->vectors + j] = i % level->block == j;
+		}
+	}
+	return MERBIT_OK;
+}
+
 static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
 		mbi_amg_level *next) {
 	MBI_TRY(mbi_amg_tentative(context, level, &next->modes));
@@ -36983,6 +36996,7 @@ static merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *lev
 		}
 		mbi_amg_discard(context, levels);
 	}
+	if (levels[0].modes == NULL) { MBI_TRY(mbi_amg_constants(context, levels)); }
 	levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a, MBI_AMG_ONE_SIDED);
 	return mbi_amg_aggregate_all(context, levels, count);
 }
@@ -39159,12 +39173,12 @@ static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level
 	int j;
 	MBI_TRY(mbi_amg_check_near(p, level));
 	MBI_TRY(mbi_amg_check_modes(p->context, given, p->n, given != NULL ? level->vectors : 0));
+	if (given == NULL) { return MERBIT_OK; }
 	MBI_TRY(mbi_allocate_array(p->context, p->n * level->vectors, sizeof *level->modes,
 			"the near-null-space", (void **)&level->modes));
 	for (i = 0; i < p->n; i++) {
 		for (j = 0; j < level->vectors; j++) {
-			level->modes[i * level->vectors + j] =
-					given != NULL ? given[i + j * p->n] : i % level->block == j;
+			level->modes[i * level->vectors + j] = given[i + j * p->n];
 		}
 	}
 	return MERBIT_OK;

@@ -72,19 +72,21 @@ static merbit_status mbi_amg_check_near(merbit_preconditioner *p, mbi_amg_level 
   return MERBIT_OK;
 }
 
-/* Sets level->modes: the caller's vectors, or a constant vector for each unknown of a node. */
+/* Sets level->modes to the caller's vectors, if there are any. */
 static merbit_status mbi_amg_near(merbit_preconditioner *p, mbi_amg_level *level) {
   const double *given = p->desc.near_nullspace;
   int64_t i;
   int j;
   MBI_TRY(mbi_amg_check_near(p, level));
   MBI_TRY(mbi_amg_check_modes(p->context, given, p->n, given != NULL ? level->vectors : 0));
+  if (given == NULL) {
+    return MERBIT_OK;
+  }
   MBI_TRY(mbi_allocate_array(p->context, p->n * level->vectors, sizeof *level->modes,
                              "the near-null-space", (void **)&level->modes));
   for (i = 0; i < p->n; i++) {
     for (j = 0; j < level->vectors; j++) {
-      level->modes[i * level->vectors + j] =
-          given != NULL ? given[i + j * p->n] : i % level->block == j;
+      level->modes[i * level->vectors + j] = given[i + j * p->n];
     }
   }
   return MERBIT_OK;

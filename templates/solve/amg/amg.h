@@ -265,9 +265,10 @@ MBI_INTERNAL merbit_status mbi_amg_part_rows(merbit_context *context, mbi_amg_le
 /* solve/amg/hierarchy.c */
 /* Returns whether A is nonsymmetric, as it is where convection dominates diffusion. */
 MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a, double fraction);
-/* Makes levels[1], levels[2], ... from levels[0], which has `a`, `block`, `vectors` and
- * `modes`; by reduction if A is nonsymmetric, `block` is 1 and the modes are not `given` by the
- * caller. *count is the number of levels. On failure the caller releases the levels. */
+/* Makes levels[1], levels[2], ... from levels[0], which has `a`, `block` and `vectors`; by
+ * reduction if A is nonsymmetric, `block` is 1 and `modes` are not `given` by the user. Without
+ * `modes`, aggregation takes constant vectors. *count is the number of levels. On failure the
+ * caller releases the levels. */
 MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_level *levels,
                                            int given, int *count);
 MBI_INTERNAL merbit_status mbi_amg_recompute(merbit_context *context, mbi_amg_level *levels,

@@ -45,6 +45,20 @@ MBI_INTERNAL int mbi_amg_nonsymmetric(const mbi_amg_csr *a, double fraction) {
   return 4 * one_sided > MBI_AMG_SAMPLE;
 }
 
+/* Sets level->modes to a constant vector for each unknown of a node. */
+static merbit_status mbi_amg_constants(merbit_context *context, mbi_amg_level *level) {
+  int64_t i;
+  int j;
+  MBI_TRY(mbi_allocate_array(context, level->a.rows * level->vectors, sizeof *level->modes,
+                             "the near-null-space", (void **)&level->modes));
+  for (i = 0; i < level->a.rows; i++) {
+    for (j = 0; j < level->vectors; j++) {
+      level->modes[i * level->vectors + j] = i % level->block == j;
+    }
+  }
+  return MERBIT_OK;
+}
+
 /* Makes the matrix and the near-null-space of the next level. */
 static merbit_status mbi_amg_next(merbit_context *context, mbi_amg_level *level,
                                   mbi_amg_level *next) {
@@ -160,6 +174,9 @@ MBI_INTERNAL merbit_status mbi_amg_coarsen(merbit_context *context, mbi_amg_leve
       return MERBIT_OK;
     }
     mbi_amg_discard(context, levels);
+  }
+  if (levels[0].modes == NULL) {
+    MBI_TRY(mbi_amg_constants(context, levels));
   }
   levels[0].nonsymmetric = mbi_amg_nonsymmetric(&levels[0].a, MBI_AMG_ONE_SIDED);
   return mbi_amg_aggregate_all(context, levels, count);
