@@ -130,6 +130,18 @@ static void products_follow_each_other(void **state) {
   }
 }
 
+/* Checks that the slots of a workspace are empty: memory may hold anything at first. */
+static void expect_empty(const merbit_plan *plan, const merbit_workspace *workspace) {
+  static unsigned char slots[4096], nothing[4096];
+  const uint64_t bytes = mbi_scan_slot_bytes(plan);
+  assert_in_range(bytes, 1, sizeof slots);
+  assert_int_equal(mbi_device_enter(gpu), MERBIT_OK);
+  assert_int_equal(mbi_device_download(gpu, slots, workspace->device_carries, bytes),
+                   MERBIT_OK);
+  mbi_device_leave(gpu);
+  assert_memory_equal(slots, nothing, bytes);
+}
+
 /* A workspace of the caller's is as ready as the plan's own. */
 static void own_workspaces_are_ready(void **state) {
   merbit_plan *plan = plan_of(MERBIT_F64);
@@ -138,6 +150,8 @@ static void own_workspaces_are_ready(void **state) {
   int i, round;
   (void)state;
   assert_int_equal(merbit_workspace_create(plan, &own), MERBIT_OK);
+  expect_empty(plan, plan->workspace);
+  expect_empty(plan, own);
   on_y[0] = move(old, ROWS, MERBIT_F64);
   on_y[1] = move(old, ROWS, MERBIT_F64);
   for (round = 0; round < 20; round++) {
