@@ -3797,7 +3797,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 93
-#define MBI_KERNEL_HASH "ee1baba0964daff08a2d0c98c9e21aecdf4f7d5a52059822ae93ff8af62eee6d"
+#define MBI_KERNEL_HASH "4e570e3f1cdb486ffbc1ca1dff47b9c9e7c5fb4981376435cef58b858e48e6ea"
 
 typedef struct mbi_source {
 	const char *name;
@@ -9301,8 +9301,8 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "mbk_block_sync();\nconst MBK_COMPUTE tail = lane < MBK_WARPS ? tails[lane] : MBK_ZERO;\n"
 "const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[lane] != 0);\n"
 "if (warp == MBK_WARPS - 1 && tile + 1 < a.tiles) {\n"
-"const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
-"const MBK_COMPUTE part = mbk_scan_reduce(lane >= last ? tail : MBK_ZERO);\n"
+"const mbk_u32 closer = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;\n"
+"const MBK_COMPUTE part = mbk_scan_reduce(lane >= closer ? tail : MBK_ZERO);\n"
 "if (lane == MBK_STEPS - 1 && ends >> 31 == 0) {\n"
 "mbk_post(a.slots + (mbk_u64)block * MBK_SLOT_WORDS, part, MBK_SLOT_MARK);\n}\n}\n\n\n"
 "if (closing) {\nconst mbk_u32 before = closers & ((1u << warp) - 1);\n"
@@ -21914,13 +21914,32 @@ static int mbi_scan_crowded(const merbit_plan *plan) {
 			(uint64_t)plan->context->device.multiprocessors;
 }
 
-static int mbi_scan_gathers(const merbit_plan *plan) { return plan->nonempty.sectors > 0.47; }
+static int mbi_scan_wants_dots(const merbit_plan *plan) {
+	const mbi_device_csr *csr = &plan->device;
+	return plan->making.dots && mbi_plan_plain(plan) && csr->rows == csr->cols &&
+			csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS && csr->nnz < 8 * csr->rows &&
+			csr->form != MBI_VALUES_COLUMN;
+}
+
+static uint64_t mbi_scan_links_at_once(const merbit_plan *plan, int steps) {
+	return (uint64_t)plan->context->device.multiprocessors * 1024 * (uint64_t)steps;
+}
+
+static int mbi_scan_gathers(const merbit_plan *plan) { return plan->nonempty.sectors > 0.4; }
+
+static int mbi_scan_may_link(const merbit_plan *plan) {
+	return mbi_plan_accumulator(plan) != MERBIT_C128 && plan->nonempty.typical >= 1024 &&
+			plan->device.nnz < 98304 * (uint64_t)plan->context->device.multiprocessors &&
+			!mbi_scan_wants_dots(plan) && mbi_knob(plan, MBI_KNOB_SCAN_WHOLE) != 2;
+}
+
+static int mbi_scan_asks_sectors(const merbit_plan *plan) {
+	return mbi_scan_may_link(plan) && plan->device.nnz > mbi_scan_links_at_once(plan, 4);
+}
 
 static int mbi_scan_suits_links(const merbit_plan *plan) {
-	const uint64_t nnz = plan->device.nnz;
-	return mbi_plan_accumulator(plan) != MERBIT_C128 && plan->nonempty.typical >= 1024 &&
-			nnz < 49152 * (uint64_t)plan->context->device.multiprocessors &&
-			(mbi_scan_gathers(plan) || nnz <= mbi_scan_at_once(plan, 8));
+	return mbi_scan_may_link(plan) &&
+			(mbi_scan_gathers(plan) || plan->device.nnz <= mbi_scan_links_at_once(plan, 8));
 }
 
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t most) {
@@ -21930,13 +21949,18 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t most) {
 			: nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
 }
 
-static int mbi_scan_holds_all(const merbit_plan *plan) {
+static int mbi_scan_holds_rows(const merbit_plan *plan) {
 	return plan->device.nnz <= mbi_scan_at_once(plan, 12) &&
 			mbi_scan_suits_whole(plan, MBI_SCAN_LONGEST);
 }
 
+static int mbi_scan_holds_all(const merbit_plan *plan) {
+	return mbi_scan_holds_rows(plan) ||
+			(plan->device.nnz <= mbi_scan_at_once(plan, 12) && mbi_scan_suits_links(plan));
+}
+
 static int mbi_scan_fill(const merbit_plan *plan) {
-	return mbi_scan_of(plan)->whole && mbi_scan_holds_all(plan) ? 32 : 8;
+	return mbi_scan_of(plan)->whole && mbi_scan_holds_rows(plan) ? 32 : 8;
 }
 
 static void mbi_scan_size_rows(merbit_plan *plan) {
@@ -22013,19 +22037,20 @@ static int mbi_scan_shortest(const merbit_plan *plan) {
 }
 
 static void mbi_scan_link(merbit_plan *plan) {
-	const merbit_plan_desc *wish = &plan->desc;
 	const int wish_steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
+	const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
 	const uint64_t nnz = plan->device.nnz;
 	mbi_scan_schedule *s = mbi_scan_of(plan);
-	const int large = nnz <= mbi_scan_at_once(plan, 4) || !mbi_scan_gathers(plan);
-	int steps = nnz <= mbi_scan_at_once(plan, 12) ? 2 : 4;
-	if (large) {
-		steps = nnz <= mbi_scan_at_once(plan, 2) ? 2 : nnz <= mbi_scan_at_once(plan, 4) ? 4 : 8;
+	int steps = nnz <= mbi_scan_at_once(plan, 12) ? 2 : 4,
+			threads = single && steps == 4 ? 256 : 128;
+	if (nnz <= mbi_scan_links_at_once(plan, 4) || !mbi_scan_gathers(plan)) {
+		steps = nnz <= mbi_scan_links_at_once(plan, 2) ? 2 : nnz <= mbi_scan_links_at_once(plan, 4) ? 4
+				: 8;
+		threads = 1024;
 	}
 	s->steps = wish_steps != 0 ? wish_steps : steps;
-	s->threads = wish->block_threads != 0 ? wish->block_threads : large ? 1024 : 128;
-	s->pack =
-			mbi_plan_accumulator(plan) == MERBIT_F32 && plan->streaming && s->steps % 4 == 0 ? 4 : 2;
+	s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : threads;
+	s->pack = single && plan->streaming && s->steps % 4 == 0 ? 4 : 2;
 }
 
 static void mbi_scan_defaults(merbit_plan *plan) {
@@ -22050,7 +22075,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 		s->threads = wish->block_threads != 0 ? s->threads : mbi_scan_narrow(plan, steps);
 	}
 	s->steps = wish_steps != 0 ? wish_steps : steps;
-	s->linked = wish_whole != 2 && mbi_scan_suits_links(plan);
+	s->linked = mbi_scan_suits_links(plan);
 	s->whole = nnz > 0 && (wish_whole == 2 || (wish_whole == 0 && s->threads >= 64 &&
 			mbi_scan_suits_whole(plan, mbi_scan_longest(s))));
 	if (s->linked) { mbi_scan_link(plan); } else if (!s->whole) {
@@ -22081,14 +22106,6 @@ static void mbi_scan_defaults(merbit_plan *plan) {
 		s->steps = !single && mbi_scan_looks_up(plan) && s->steps > fits ? fits : s->steps;
 		s->pack = s->steps % s->pack == 0 ? s->pack : 2;
 	}
-}
-
-static int mbi_scan_has_dots(const merbit_plan *plan) {
-	const mbi_device_csr *csr = &plan->device;
-	return plan->making.dots && !mbi_scan_of(plan)->whole && !mbi_scan_of(plan)->linked &&
-			mbi_plan_plain(plan) && csr->rows == csr->cols &&
-			csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS && csr->nnz < 8 * csr->rows &&
-			csr->form != MBI_VALUES_COLUMN;
 }
 
 static int mbi_scan_held(const merbit_plan *plan) {
@@ -22128,7 +22145,7 @@ static merbit_status mbi_scan_size(merbit_plan *plan) {
 		return mbi_fail(context, MERBIT_TOO_LARGE, "%" PRIu64 " nonzeros make %" PRIu64
 				" tiles; raise steps in plan_desc.tuning", plan->device.nnz, s->tiles);
 	}
-	s->dots = mbi_scan_has_dots(plan);
+	s->dots = mbi_scan_wants_dots(plan) && !s->whole;
 	s->resident = mbi_scan_resident(plan);
 	warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
 	s->blocks = (s->tiles + warps - 1) / warps;
@@ -22273,6 +22290,9 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
 
 static merbit_status mbi_scan_create(merbit_plan *plan) {
 	MBI_TRY(mbi_scan_nonempty(plan));
+	if (mbi_scan_asks_sectors(plan) && plan->nonempty.sectors <= 0) {
+		MBI_TRY(mbi_nonempty_sample(plan));
+	}
 	MBI_TRY(mbi_scan_size(plan));
 	MBI_TRY(mbi_scan_specialise(plan));
 	MBI_TRY(mbi_scan_schedule_create(plan));
@@ -27008,7 +27028,7 @@ static int mbi_measure_add(mbi_candidate *candidates, int count, merbit_method m
 static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
 	const double seconds = mbi_scan_cost(plan);
 	const int even = !mbi_rows_idle(plan) && mbi_rows_walk(plan) <= seconds;
-	const int full = mbi_plan_has_full_blocks(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
+	const int full = mbi_plan_has_full_blocks(plan), whole = mbi_scan_holds_rows(plan) ? 2 : 1;
 	const merbit_method first = mbi_diagonals_trusted(plan) ? MERBIT_METHOD_DIAGONALS
 			: full ? MERBIT_METHOD_BSR : even ? MERBIT_METHOD_ROWS : MERBIT_METHOD_AUTO;
 	int count = 0;

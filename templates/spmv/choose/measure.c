@@ -41,7 +41,7 @@ MBI_INTERNAL int mbi_measure_add(mbi_candidate *candidates, int count, merbit_me
 static int mbi_measure_small(const merbit_plan *plan, mbi_candidate *candidates) {
   const double seconds = mbi_scan_cost(plan);
   const int even = !mbi_rows_idle(plan) && mbi_rows_walk(plan) <= seconds;
-  const int full = mbi_plan_has_full_blocks(plan), whole = mbi_scan_holds_all(plan) ? 2 : 1;
+  const int full = mbi_plan_has_full_blocks(plan), whole = mbi_scan_holds_rows(plan) ? 2 : 1;
   const merbit_method first = mbi_diagonals_trusted(plan) ? MERBIT_METHOD_DIAGONALS
                               : full                      ? MERBIT_METHOD_BSR
                               : even                      ? MERBIT_METHOD_ROWS

@@ -12,7 +12,7 @@
  * the user's `whole` replaces them, and neither large matrices nor short rows take
  * them. */
 static void linked_blocks(void **state) {
-  enum { TWO_STEPS = 31 * 64 * 132, ALL = 31 * 384 * 132, SMALL = 49152 * 132 };
+  enum { TWO_STEPS = 2048 * 132, ALL = 31 * 384 * 132, MOST = 98304 * 132 };
   static const struct {
     merbit_type type;
     double typical, sectors;
@@ -22,19 +22,19 @@ static void linked_blocks(void **state) {
                {MERBIT_F32, 1023, 0.9, TWO_STEPS, 0, 0, 4, 128, 0},
                {MERBIT_F64, 5000, 0.9, TWO_STEPS + 1, 0, 0, 4, 1024, 1},
                {MERBIT_F64, 5000, 0.9, 2 * TWO_STEPS, 1, 0, 4, 1024, 1},
-               {MERBIT_F64, 5000, 0.9, 2 * TWO_STEPS + 1, 0, 0, 2, 128, 1},
+               {MERBIT_F64, 5000, 0.41, 2 * TWO_STEPS + 1, 0, 0, 2, 128, 1},
                {MERBIT_F64, 5000, 0.9, 2 * TWO_STEPS + 1, 2, 0, 10, 1024, 0},
-               {MERBIT_F64, 5000, 0.2, 2 * TWO_STEPS + 1, 0, 0, 8, 1024, 1},
+               {MERBIT_F64, 5000, 0.4, 2 * TWO_STEPS + 1, 0, 0, 8, 1024, 1},
                {MERBIT_F32, 5000, 0.2, 4 * TWO_STEPS, 0, 0, 8, 1024, 1},
                {MERBIT_F32, 5000, 0.2, 4 * TWO_STEPS + 1, 0, 0, 4, 128, 0},
                {MERBIT_F32, 5000, 0.9, ALL, 0, 0, 2, 128, 1},
+               {MERBIT_F32, 5000, 0.9, ALL, 0, 1, 2, 128, 1},
+               {MERBIT_F64, 5000, 0.9, ALL + 1, 0, 1, 4, 128, 1},
                {MERBIT_C64, 5000, 0.9, ALL + 1, 0, 0, 4, 128, 1},
                {MERBIT_C128, 5000, 0.9, ALL + 1, 0, 0, 4, 128, 0},
-               {MERBIT_F32, 5000, 0.9, SMALL - 1, 0, 0, 4, 128, 1},
-               {MERBIT_F32, 5000, 0.9, SMALL - 1, 0, 1, 4, 128, 1},
-               {MERBIT_F32, 5000, 0.9, ALL, 0, 1, 2, 128, 1},
-               {MERBIT_F64, 5000, 0.9, SMALL - 1, 0, 1, 4, 128, 1},
-               {MERBIT_F32, 5000, 0.9, SMALL, 0, 0, 16, 256, 0}};
+               {MERBIT_F32, 5000, 0.9, MOST - 1, 0, 0, 4, 256, 1},
+               {MERBIT_F32, 5000, 0.9, MOST - 1, 0, 1, 4, 256, 1},
+               {MERBIT_F32, 5000, 0.9, MOST, 0, 0, 16, 256, 0}};
   size_t i;
   (void)state;
   for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -60,18 +60,38 @@ static void linked_blocks(void **state) {
     if (linked) {
       assert_true(s->blocks == (s->tiles + warps - 1) / warps && s->fixup_blocks == 0);
       assert_true(mbi_scan_carry_bytes(&plan) == 2 * s->blocks * mbi_type_size(cases[i].type));
-      assert_int_equal(s->dots, 0);
       assert_int_equal(
           s->pack,
           cases[i].streams && cases[i].type == MERBIT_F32 && cases[i].steps == 4 ? 4 : 2);
     }
+    assert_int_equal(mbi_scan_asks_sectors(&plan),
+                     cases[i].typical >= 1024 && cases[i].type != MERBIT_C128 &&
+                         cases[i].wish != 2 && cases[i].nnz > 2 * TWO_STEPS &&
+                         cases[i].nnz < MOST);
     assert_true(mbi_scan_slot_bytes(&plan) == (linked ? mbi_scan_carry_bytes(&plan) : 0));
   }
+}
+
+/* Where a solver wants x'A x from the product, rows cross blocks in two launches. */
+static void dots_come_first(void **state) {
+  merbit_plan plan;
+  (void)state;
+  plan_of(&plan, MERBIT_F64, MBI_SCAN_DOTS / 8, 4000000);
+  plan.device.cols = MBI_SCAN_DOTS / 8;
+  plan.nonempty.typical = 5000;
+  plan.nonempty.sectors = 0.9;
+  plan.making.dots = 1;
+  assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  assert_true(mbi_scan_of(&plan)->dots && !mbi_scan_of(&plan)->linked);
+  plan.making.dots = 0;
+  assert_int_equal(mbi_scan_size(&plan), MERBIT_OK);
+  assert_true(!mbi_scan_of(&plan)->dots && mbi_scan_of(&plan)->linked);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(linked_blocks),
+      cmocka_unit_test(dots_come_first),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

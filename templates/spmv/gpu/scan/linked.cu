@@ -93,8 +93,8 @@ MBK_DEVICE void mbk_scan_run(const mbk_scan_product_arguments &a, mbk_u32 block,
   const MBK_COMPUTE tail = lane < MBK_WARPS ? tails[lane] : MBK_ZERO;
   const mbk_u32 closers = mbk_ballot(MBK_ALL, lane < MBK_WARPS && closes[lane] != 0);
   if (warp == MBK_WARPS - 1 && tile + 1 < a.tiles) { // a row ends with the last tile
-    const mbk_u32 last = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;
-    const MBK_COMPUTE part = mbk_scan_reduce(lane >= last ? tail : MBK_ZERO);
+    const mbk_u32 closer = closers != 0 ? 31 - (mbk_u32)mbk_leading_zeros(closers) : 0;
+    const MBK_COMPUTE part = mbk_scan_reduce(lane >= closer ? tail : MBK_ZERO);
     if (lane == MBK_STEPS - 1 && ends >> 31 == 0) {
       mbk_post(a.slots + (mbk_u64)block * MBK_SLOT_WORDS, part, MBK_SLOT_MARK);
     }

@@ -165,6 +165,9 @@ static merbit_status mbi_scan_cut(merbit_plan *plan) {
 /* Builds SCAN's arrays for plan->device. On failure the caller runs mbi_scan_destroy. */
 MBI_INTERNAL merbit_status mbi_scan_create(merbit_plan *plan) {
   MBI_TRY(mbi_scan_nonempty(plan));
+  if (mbi_scan_asks_sectors(plan) && plan->nonempty.sectors <= 0) {
+    MBI_TRY(mbi_nonempty_sample(plan));
+  }
   MBI_TRY(mbi_scan_size(plan));
   MBI_TRY(mbi_scan_specialise(plan));
   MBI_TRY(mbi_scan_schedule_create(plan));

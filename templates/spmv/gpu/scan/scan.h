@@ -46,6 +46,8 @@ MBI_INTERNAL int mbi_scan_aligned(const merbit_plan *plan);
 MBI_INTERNAL int mbi_scan_resident(const merbit_plan *plan);
 MBI_INTERNAL void mbi_scan_size_rows(merbit_plan *plan);
 MBI_INTERNAL uint32_t mbi_scan_fill_rate(const mbi_scan_schedule *s);
+MBI_INTERNAL int mbi_scan_asks_sectors(const merbit_plan *plan);
+MBI_INTERNAL int mbi_scan_holds_rows(const merbit_plan *plan);
 MBI_INTERNAL int mbi_scan_holds_all(const merbit_plan *plan);
 MBI_INTERNAL unsigned mbi_scan_held_shared(const merbit_plan *plan, int adds);
 MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan);

@@ -100,24 +100,47 @@ static int mbi_scan_crowded(const merbit_plan *plan) {
              (uint64_t)plan->context->device.multiprocessors;
 }
 
-/* Returns whether gathers of x mostly miss L1, as far as columns were sampled. */
-static int mbi_scan_gathers(const merbit_plan *plan) {
-  return plan->nonempty.sectors > 0.47;
+/* Returns 1 if a product should also compute x'A x, as far as its matrix decides. */
+static int mbi_scan_wants_dots(const merbit_plan *plan) {
+  const mbi_device_csr *csr = &plan->device;
+  return plan->making.dots && mbi_plan_plain(plan) && csr->rows == csr->cols &&
+         csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS && csr->nnz < 8 * csr->rows &&
+         csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
-/* Returns whether a single launch with linked blocks pays. It does if most nonzeros are in rows
- * of many tiles: few blocks then wait for others, and a fix-up would add up many carries. Where
- * L1 finds most of x, only blocks of 1,024 threads that all run at once are faster than two
- * launches. (H200, us in f32 / f64, two launches and one: 259,000 nonzeros, longest row of
- * 13,481, 5.6 / 6.4 and 4.2 / 4.6; 2.7M alike 20.6 / 23.0 and 17.3 / 19.3; 4.5M 31.5 / 34.1 and
- * 29.3 / 30.7; 937,000 in rows of 187 on average, up to 53,123, 9.5 / 11.4 and 8.1 / 9.0. In
- * rows of 60 of which each block waits for the one before, 1M take 11.4 / 13.1 and 12.1
- * / 14.0.) */
-static int mbi_scan_suits_links(const merbit_plan *plan) {
-  const uint64_t nnz = plan->device.nnz;
+/* Returns the number of nonzeros that linked blocks of 1,024 threads take at once, one on each
+ * multiprocessor. */
+static uint64_t mbi_scan_links_at_once(const merbit_plan *plan, int steps) {
+  return (uint64_t)plan->context->device.multiprocessors * 1024 * (uint64_t)steps;
+}
+
+/* Returns whether gathers of x mostly miss L1, as far as columns were sampled. */
+static int mbi_scan_gathers(const merbit_plan *plan) {
+  return plan->nonempty.sectors > 0.4;
+}
+
+/* Returns whether most nonzeros are in rows of many tiles, and the matrix is small enough for
+ * linked blocks. Few blocks then wait for others, and a fix-up would add up many carries. */
+static int mbi_scan_may_link(const merbit_plan *plan) {
   return mbi_plan_accumulator(plan) != MERBIT_C128 && plan->nonempty.typical >= 1024 &&
-         nnz < 49152 * (uint64_t)plan->context->device.multiprocessors &&
-         (mbi_scan_gathers(plan) || nnz <= mbi_scan_at_once(plan, 8));
+         plan->device.nnz < 98304 * (uint64_t)plan->context->device.multiprocessors &&
+         !mbi_scan_wants_dots(plan) && mbi_knob(plan, MBI_KNOB_SCAN_WHOLE) != 2;
+}
+
+/* Returns 1 if the sizes of SCAN depend on how columns are scattered. */
+MBI_INTERNAL int mbi_scan_asks_sectors(const merbit_plan *plan) {
+  return mbi_scan_may_link(plan) && plan->device.nnz > mbi_scan_links_at_once(plan, 4);
+}
+
+/* Returns whether a single launch with linked blocks pays. Where L1 finds most of x, only
+ * blocks of 1,024 threads that all run at once are faster than two launches. (H200, us in f32
+ * / f64, two launches and one: 259,000 nonzeros, longest row of 13,481, 5.6 / 6.4 and 4.2
+ * / 4.7; 2.7M alike 20.6 / 23.1 and 17.3 / 19.3; 9M 54.6 / 56.8 and 51.5 / 53.4. In rows of 60
+ * of which each block waits for the one before, 1M take 11.4 / 13.1 and 12.1 / 14.0; where L1
+ * finds x, 3M of a hundred full rows 8.0 / 10.7 and 8.6 / 10.9.) */
+static int mbi_scan_suits_links(const merbit_plan *plan) {
+  return mbi_scan_may_link(plan) &&
+         (mbi_scan_gathers(plan) || plan->device.nnz <= mbi_scan_links_at_once(plan, 8));
 }
 
 /* Returns 1 if a single launch with whole rows per block pays. It does if the whole matrix is
@@ -131,10 +154,16 @@ static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t most) {
                                              : 0;
 }
 
-/* Returns 1 if the whole matrix is in flight at once in a single launch of SCAN. */
-MBI_INTERNAL int mbi_scan_holds_all(const merbit_plan *plan) {
+/* Returns 1 if the whole matrix is in flight at once in blocks that own whole rows. */
+MBI_INTERNAL int mbi_scan_holds_rows(const merbit_plan *plan) {
   return plan->device.nnz <= mbi_scan_at_once(plan, 12) &&
          mbi_scan_suits_whole(plan, MBI_SCAN_LONGEST);
+}
+
+/* Returns 1 if the whole matrix is in flight at once in a single launch of SCAN. */
+MBI_INTERNAL int mbi_scan_holds_all(const merbit_plan *plan) {
+  return mbi_scan_holds_rows(plan) ||
+         (plan->device.nnz <= mbi_scan_at_once(plan, 12) && mbi_scan_suits_links(plan));
 }
 
 /* Returns the rows per thread in blocks that write empty rows (MBK_FILL). With 8, the empty
@@ -143,7 +172,7 @@ MBI_INTERNAL int mbi_scan_holds_all(const merbit_plan *plan) {
  * and with 32: 12M rows with 3M nonzeros, alpha and beta, 110 and 117; R-MAT with 500,000
  * nonzeros 7.4 and 6.8.) */
 static int mbi_scan_fill(const merbit_plan *plan) {
-  return mbi_scan_of(plan)->whole && mbi_scan_holds_all(plan) ? 32 : 8;
+  return mbi_scan_of(plan)->whole && mbi_scan_holds_rows(plan) ? 32 : 8;
 }
 
 /* Computes the sizes that depend on the rows and on s->tiles, for every method that cuts the
@@ -262,19 +291,21 @@ static int mbi_scan_shortest(const merbit_plan *plan) {
  * million nonzeros or, where L1 finds most of x, a million, all blocks of 1,024 threads run at
  * once. Smaller blocks are faster beyond, because each waits for fewer gathers. */
 static void mbi_scan_link(merbit_plan *plan) {
-  const merbit_plan_desc *wish = &plan->desc;
   const int wish_steps = mbi_knob(plan, MBI_KNOB_SCAN_STEPS);
+  const int single = mbi_plan_accumulator(plan) == MERBIT_F32;
   const uint64_t nnz = plan->device.nnz;
   mbi_scan_schedule *s = mbi_scan_of(plan);
-  const int large = nnz <= mbi_scan_at_once(plan, 4) || !mbi_scan_gathers(plan);
-  int steps = nnz <= mbi_scan_at_once(plan, 12) ? 2 : 4;
-  if (large) {
-    steps = nnz <= mbi_scan_at_once(plan, 2) ? 2 : nnz <= mbi_scan_at_once(plan, 4) ? 4 : 8;
+  int steps = nnz <= mbi_scan_at_once(plan, 12) ? 2 : 4,
+      threads = single && steps == 4 ? 256 : 128;
+  if (nnz <= mbi_scan_links_at_once(plan, 4) || !mbi_scan_gathers(plan)) {
+    steps = nnz <= mbi_scan_links_at_once(plan, 2)   ? 2
+            : nnz <= mbi_scan_links_at_once(plan, 4) ? 4
+                                                     : 8;
+    threads = 1024;
   }
   s->steps = wish_steps != 0 ? wish_steps : steps;
-  s->threads = wish->block_threads != 0 ? wish->block_threads : large ? 1024 : 128;
-  s->pack =
-      mbi_plan_accumulator(plan) == MERBIT_F32 && plan->streaming && s->steps % 4 == 0 ? 4 : 2;
+  s->threads = plan->desc.block_threads != 0 ? plan->desc.block_threads : threads;
+  s->pack = single && plan->streaming && s->steps % 4 == 0 ? 4 : 2;
 }
 
 /* Chooses the steps, the threads and whether blocks own whole rows, where the user did not. */
@@ -303,7 +334,7 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     s->threads = wish->block_threads != 0 ? s->threads : mbi_scan_narrow(plan, steps);
   }
   s->steps = wish_steps != 0 ? wish_steps : steps;
-  s->linked = wish_whole != 2 && mbi_scan_suits_links(plan);
+  s->linked = mbi_scan_suits_links(plan);
   s->whole = nnz > 0 && (wish_whole == 2 || (wish_whole == 0 && s->threads >= 64 &&
                                              mbi_scan_suits_whole(plan, mbi_scan_longest(s))));
   if (s->linked) {
@@ -337,14 +368,6 @@ static void mbi_scan_defaults(merbit_plan *plan) {
     s->steps = !single && mbi_scan_looks_up(plan) && s->steps > fits ? fits : s->steps;
     s->pack = s->steps % s->pack == 0 ? s->pack : 2;
   }
-}
-
-static int mbi_scan_has_dots(const merbit_plan *plan) {
-  const mbi_device_csr *csr = &plan->device;
-  return plan->making.dots && !mbi_scan_of(plan)->whole && !mbi_scan_of(plan)->linked &&
-         mbi_plan_plain(plan) && csr->rows == csr->cols &&
-         csr->rows * mbi_type_size(plan->type) >= MBI_SCAN_DOTS && csr->nnz < 8 * csr->rows &&
-         csr->form != MBI_VALUES_COLUMN; /* x is scaled before the product */
 }
 
 /* Returns the number of rows per tile whose old y is copied to shared memory: 1.5 times the
@@ -397,7 +420,7 @@ MBI_INTERNAL merbit_status mbi_scan_size(merbit_plan *plan) {
                     " tiles; raise steps in plan_desc.tuning",
                     plan->device.nnz, s->tiles);
   }
-  s->dots = mbi_scan_has_dots(plan);
+  s->dots = mbi_scan_wants_dots(plan) && !s->whole;
   s->resident = mbi_scan_resident(plan);
   /* With whole rows, one warp is reserved for rows that extend beyond the block's tiles. */
   warps = (uint64_t)s->threads / 32 - (s->whole ? 1 : 0);
