@@ -3797,7 +3797,7 @@ static int mbi_replacement_end(mbi_replacement *r, int error) {
 /* ==== >>jit/jit.h ==== */
 /* ==== >>jit/sources.h ==== */
 #define MBI_SOURCES 93
-#define MBI_KERNEL_HASH "4e570e3f1cdb486ffbc1ca1dff47b9c9e7c5fb4981376435cef58b858e48e6ea"
+#define MBI_KERNEL_HASH "d6417e6cd07a831f123665834ba91075c8513ab0aa9f59cefb3b6b790d1d5c13"
 
 typedef struct mbi_source {
 	const char *name;
@@ -6400,23 +6400,19 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "const double v = (double)(mbk_amg_hash(i) >> 11) * (1.0 / 4503599627370496.0) - 1;\na.v[i] = v;\n"
 "a.x[i] = mbk_amg_root(mbk_load(a.inverse + i)) * v;\na.u[i] = 0;\nsum += v * v;\n}\n"
 "sum = mbk_amg_block_sum(sum, (double *)shared);\nif (mbk_thread() == 0) {\n"
-"a.squares[mbk_block()] = sum;\n}\n}\n\n\n\n"
+"a.squares[mbk_block()] = sum;\n}\n}\n\n\n"
 "MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mbk_amg_row &at,\n"
 "mbk_u32 top, double *sums) {\nconst mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);\n"
 "const mbk_u32 length = ((mbk_u32)mbk_load(a.row_ptr + at.row + 1) - begin) * a.block;\n"
 "const double *const values =\n"
 "a.values + (mbk_u64)begin * a.block * a.block + (mbk_u64)top * length;\n"
-"for (mbk_u32 k = at.lane; k < length; k += 2 * at.lanes) {\nmbk_u32 columns[2];\n"
-"double entries[2][MBK_MULTIPLY_STRIP];\n#pragma unroll\nfor (mbk_u32 i = 0; i < 2; i++) {\n"
-"const mbk_u32 now = k + i * at.lanes < length ? k + i * at.lanes : length - 1;\n"
-"columns[i] = (mbk_u32)mbk_load(a.col_ind + begin + now / a.block) * a.block + now % a.block;\n"
+"for (mbk_u32 k = at.lane; k < length; k += at.lanes) {\n"
+"const mbk_u32 e = k / a.block, column = (mbk_u32)mbk_load(a.col_ind + begin + e);\n"
+"const double x = mbk_load(a.x + ((mbk_u64)column * a.block + (k - e * a.block)));\n"
 "#pragma unroll\nfor (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\n"
-"entries[i][r] = top + r < a.block ? mbk_load_streaming(values + r * length + now) : 0;\n}\n}\n",
-"#pragma unroll\nfor (mbk_u32 i = 0; i < 2; i++) {\n"
-"const double x = k + i * at.lanes < length ? mbk_load(a.x + columns[i]) : 0;\n#pragma unroll\n"
-"for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nsums[r] += entries[i][r] * x;\n}\n}\n}\n}\n\n"
+"sums[r] += top + r < a.block ? mbk_load_streaming(values + r * length + k) * x : 0;\n}\n}\n}\n\n"
 "#if __CUDA_ARCH__ >= 1000\n#define MBK_AMG_LANCZOS_BLOCKS 4\n#else\n"
-"#define MBK_AMG_LANCZOS_BLOCKS 5\n#endif\n\n\n\n"
+"#define MBK_AMG_LANCZOS_BLOCKS 5\n#endif\n\n\n\n",
 "MBK_KERNEL MBK_RESIDENT(MBK_AMG_THREADS, MBK_AMG_LANCZOS_BLOCKS)\n"
 "mbk_amg_lanczos_multiply(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
@@ -6436,13 +6432,13 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {\nif (top + r < a.block) {\n"
 "const double all = mbk_amg_sum(sums[r], a.lanes);\nsum = at.lane == r ? all : sum;\n}\n}\n"
 "if (owns) {\nsum = inverse < 0 ? -sum : sum;\n"
-"sum = mbk_amg_root(inverse) * sum * factor - beta * u;\na.w[row] = sum;\n",
+"sum = mbk_amg_root(inverse) * sum * factor - beta * u;\na.w[row] = sum;\n"
 "dot += sum * v * factor;\n}\n}\n}\ndot = mbk_amg_block_sum(dot, (double *)shared);\n"
 "if (mbk_thread() == 0) {\na.dots[mbk_block()] = dot;\n}\n}\n\n\n\n"
 "MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)\n"
 "mbk_amg_lanczos_subtract(MBK_GRID_CONSTANT mbk_amg_lanczos_arguments a) {\n"
 "MBK_SHARED_MEMORY(shared);\n"
-"const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n"
+"const double alpha = mbk_amg_sum_parts(a.dots, (double *)shared), beta = a.beta[a.step];\n",
 "const double factor = beta > 0 ? 1 / beta : 0;\ndouble sum = 0;\n"
 "if (mbk_block() == 0 && mbk_thread() == 0) {\na.alpha[a.step] = alpha;\n}\n"
 "MBK_AMG_EACH(i, a.rows) {\nconst double u = a.v[i] * factor, w = a.w[i] - alpha * u;\n"
@@ -6453,9 +6449,9 @@ static const mbi_source mbi_sources[MBI_SOURCES] = {
 "MBK_AMG_EACH(k, a.nnz) {\nconst mbk_u32 j = (mbk_u32)mbk_load(a.col_ind + k) / a.block;\n"
 "sum += (mbk_u32)(mbk_load(a.row_ptr + j + 1) - mbk_load(a.row_ptr + j));\n}\n"
 "sum = mbk_amg_sum(sum, 32);\nif (mbk_lane() == 0 && sum > 0) {\n"
-"mbk_atomic_add(a.products, sum);\n}\n}\n\n#include \"solve/amg/aggregate.cuh\"\n"
-"#include \"solve/amg/coarsest.cuh\"\n#include \"solve/amg/reduction.cuh\"\n"
-"#include \"solve/amg/tentative.cuh\"\n"}},
+"mbk_atomic_add(a.products, sum);\n}\n}\n\n#include \"solve/amg/aggregate.cuh\"\n\n"
+"#include \"solve/amg/tentative.cuh\"\n\n#include \"solve/amg/reduction.cuh\"\n\n"
+"#include \"solve/amg/coarsest.cuh\"\n"}},
 {"solve/amg/tentative.cuh", {
 "\n\n#ifndef MBK_AMG_EACH\n#error \"include solve/amg/tentative.cuh from solve/amg/setup.cu\"\n"
 "#endif\n\n#define MBK_AMG_DEPENDENT 1e-8\n#define MBK_AMG_HOLDERS 128\n\n\n\n"

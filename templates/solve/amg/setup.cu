@@ -468,33 +468,19 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
   }
 }
 
-// Adds to sums[r] this lane's share of x times row `top` + r of a row of full blocks. Loads two
-// entries of each row at a time, as mbk_amg_take_ahead does.
+// Adds to sums[r] this lane's share of x times row `top` + r of a row of full blocks.
 MBK_DEVICE void mbk_amg_take_blocks(const mbk_amg_lanczos_arguments &a, const mbk_amg_row &at,
                                     mbk_u32 top, double *sums) {
   const mbk_u32 begin = (mbk_u32)mbk_load(a.row_ptr + at.row);
   const mbk_u32 length = ((mbk_u32)mbk_load(a.row_ptr + at.row + 1) - begin) * a.block;
   const double *const values =
       a.values + (mbk_u64)begin * a.block * a.block + (mbk_u64)top * length;
-  for (mbk_u32 k = at.lane; k < length; k += 2 * at.lanes) {
-    mbk_u32 columns[2];
-    double entries[2][MBK_MULTIPLY_STRIP];
+  for (mbk_u32 k = at.lane; k < length; k += at.lanes) {
+    const mbk_u32 e = k / a.block, column = (mbk_u32)mbk_load(a.col_ind + begin + e);
+    const double x = mbk_load(a.x + ((mbk_u64)column * a.block + (k - e * a.block)));
 #pragma unroll
-    for (mbk_u32 i = 0; i < 2; i++) {
-      const mbk_u32 now = k + i * at.lanes < length ? k + i * at.lanes : length - 1;
-      columns[i] = (mbk_u32)mbk_load(a.col_ind + begin + now / a.block) * a.block + now % a.block;
-#pragma unroll
-      for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {
-        entries[i][r] = top + r < a.block ? mbk_load_streaming(values + r * length + now) : 0;
-      }
-    }
-#pragma unroll
-    for (mbk_u32 i = 0; i < 2; i++) {
-      const double x = k + i * at.lanes < length ? mbk_load(a.x + columns[i]) : 0;
-#pragma unroll
-      for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {
-        sums[r] += entries[i][r] * x;
-      }
+    for (mbk_u32 r = 0; r < MBK_MULTIPLY_STRIP; r++) {
+      sums[r] += top + r < a.block ? mbk_load_streaming(values + r * length + k) * x : 0;
     }
   }
 }
@@ -595,6 +581,9 @@ MBK_KERNEL MBK_BOUNDS(MBK_AMG_THREADS)
 }
 
 #include "solve/amg/aggregate.cuh"
-#include "solve/amg/coarsest.cuh"
-#include "solve/amg/reduction.cuh"
+
 #include "solve/amg/tentative.cuh"
+
+#include "solve/amg/reduction.cuh"
+
+#include "solve/amg/coarsest.cuh"
