@@ -8,10 +8,10 @@
 // and beta are in GPU memory, `empty` that some rows are empty. Forms of 128 threads load one
 // element at a time, and get columns and values that are misaligned for vector loads. Forms
 // without `once` load two nonzeros at once, as for short rows in f32. With SIMT_WHOLE defined
-// the file is spmv/gpu/scan/whole.cu, with SIMT_LINKED linked.cu; with SIMT_DOTS the product also computes x'A x; with
-// SIMT_TWICE lanes take 32 bytes of sums, as for patterns. Streaming forms hold the old y of
-// more rows, fit whole rows to blocks, prefetch sectors of y that hold both empty and other
-// rows, and write more empty rows per warp.
+// the file is spmv/gpu/scan/whole.cu, with SIMT_LINKED linked.cu; with SIMT_DOTS the product
+// also computes x'A x; with SIMT_TWICE lanes take 32 bytes of sums, as for patterns.
+// Streaming forms hold the old y of more rows, fit whole rows to blocks, prefetch sectors of
+// y that hold both empty and other rows, and write more empty rows per warp.
 #include "simt/plan_form.h"
 #include "simt/scan_bed.h"
 
