@@ -21940,7 +21940,7 @@ static int mbi_scan_suits_links(const merbit_plan *plan) {
 
 static int mbi_scan_suits_whole(const merbit_plan *plan, uint64_t most) {
 	const uint64_t nnz = plan->device.nnz, longest = plan->nonempty.longest;
-	return mbi_scan_suits_links(plan) ? 0
+	return mbi_scan_may_link(plan) ? 0
 			: nnz <= mbi_scan_at_once(plan, 12) ? longest <= most && !mbi_scan_crowded(plan)
 			: nnz <= mbi_scan_at_once(plan, 99) ? !plan->streaming && longest <= 64 : 0;
 }

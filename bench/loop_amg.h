@@ -25,10 +25,9 @@ typedef struct bench_amg_grid { /* a level on the GPU */
 typedef struct bench_amg {
   bench_loop loop; /* the CG loop; its r, z and q are b, y and t of the first level */
   bench_amg_grid grids[MBI_AMG_LEVELS];
-  int count, dense;       /* number of levels; 1 if the last one has an inverse */
-  mbi_devptr coarsest[3]; /* row_ptr, col_ind, values of that inverse */
-  int second;             /* number of products that use the second algorithm */
-  double trial_seconds;   /* time for comparing algorithms, beyond one preparation each */
+  int count, dense;     /* number of levels; 1 if the last one has an inverse */
+  int second;           /* number of products that use the second algorithm */
+  double trial_seconds; /* time for comparing algorithms, beyond one preparation each */
 } bench_amg;
 
 /* ---- One iteration ----------------------------------------------------------------------- */
@@ -140,18 +139,6 @@ static void bench_amg_open_product(bench_amg *s, bench_amg_product *p, const mer
   s->trial_seconds += mbi_seconds() - start - p->rival.prepare_seconds;
 }
 
-/* Copies the coarsest level's inverse to the GPU and sets its view. */
-static void bench_amg_coarsest(bench_amg *s, const mbi_amg_csr *host, merbit_view *view) {
-  s->coarsest[0] =
-      bench_gpu_copy_of(s->loop.gpu, host->row_ptr, host->rows + 1, sizeof *host->row_ptr);
-  s->coarsest[1] =
-      bench_gpu_copy_of(s->loop.gpu, host->col_ind, host->nnz, sizeof *host->col_ind);
-  s->coarsest[2] =
-      bench_gpu_copy_of(s->loop.gpu, host->values, host->nnz, sizeof *host->values);
-  *view = merbit_csr(host->rows, host->cols, host->nnz, mbi_device_pointer(s->coarsest[0]),
-                     mbi_device_pointer(s->coarsest[1]), mbi_device_pointer(s->coarsest[2]));
-}
-
 /* Prepares the vectors and weights of a level. */
 static void bench_amg_open_grid(bench_amg *s, const mbi_amg *amg, int l) {
   bench_amg_grid *g = &s->grids[l];
@@ -206,11 +193,8 @@ static int bench_amg_open(bench_amg *s, bench_lab *lab, bench_loop_program *prog
     bench_amg_grid *g = &s->grids[l], *next = g + 1;
     const int last = l + 1 == s->count;
     for (k = 0; k < (last ? 1 : 3); k++) {
-      merbit_view view = amg->grids[l].views[k];
       const int inverse = last && s->dense;
-      if (inverse) {
-        bench_amg_coarsest(s, &amg->coarsest, &view);
-      }
+      merbit_view view = inverse ? amg->dense : amg->grids[l].views[k];
       bench_amg_open_product(s, &g->products[k], &view,
                              inverse  ? g->v.b
                              : k == 0 ? g->v.y
@@ -250,9 +234,6 @@ static void bench_amg_close(bench_amg *s) {
     for (k = 0; k < 3; k++) {
       bench_rival_destroy(&g->products[k].rival);
     }
-  }
-  for (k = 0; k < 3; k++) {
-    mbi_device_release(context, s->coarsest[k]);
   }
   bench_loop_close(&s->loop);
 }

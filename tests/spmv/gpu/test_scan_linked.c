@@ -23,7 +23,7 @@ static void linked_blocks(void **state) {
                {MERBIT_F64, 5000, 0.9, TWO_STEPS + 1, 0, 0, 4, 1024, 1},
                {MERBIT_F64, 5000, 0.9, 2 * TWO_STEPS, 1, 0, 4, 1024, 1},
                {MERBIT_F64, 5000, 0.41, 2 * TWO_STEPS + 1, 0, 0, 2, 128, 1},
-               {MERBIT_F64, 5000, 0.9, 2 * TWO_STEPS + 1, 2, 0, 10, 1024, 0},
+               {MERBIT_F64, 5000, 0.9, 2 * TWO_STEPS + 1, 2, 0, 8, 1024, 0},
                {MERBIT_F64, 5000, 0.4, 2 * TWO_STEPS + 1, 0, 0, 8, 1024, 1},
                {MERBIT_F32, 5000, 0.2, 4 * TWO_STEPS, 0, 0, 8, 1024, 1},
                {MERBIT_F32, 5000, 0.2, 4 * TWO_STEPS + 1, 0, 0, 4, 128, 0},
@@ -45,7 +45,7 @@ static void linked_blocks(void **state) {
     plan_of(&plan, cases[i].type, 1000, cases[i].nnz);
     plan.device.values = 256;
     plan.streaming = cases[i].streams;
-    plan.nonempty.longest = 20000;
+    plan.nonempty.longest = cases[i].typical < 1024 ? 20000 : 8000;
     plan.nonempty.typical = cases[i].typical;
     plan.nonempty.sectors = cases[i].sectors;
     plan.tuning[MBI_KNOB_SCAN_WHOLE] = cases[i].wish;
