@@ -36,7 +36,7 @@ extern "C" {
 #include "simt/scan_form.h"
 #undef SIMT_WHOLE
 #define SIMT_LINKED
-#define SIMT_FORM linked_f64, double, 64, 1, 0, 1, 2, 5, 1, 0, 64
+#define SIMT_FORM linked_f64, double, 64, 1, 0, 0, 2, 5, 1, 0, 64
 #include "simt/scan_form.h"
 #undef SIMT_LINKED
 
@@ -266,6 +266,7 @@ static void test_scan(void **) {
     scan_check_matrix<double>(scan_f64::form, index, m, simt_seeds[2], false);
     scan_check_matrix<float>(scan_table::form, index, m, simt_seeds[2], false);
     scan_check_matrix<float>(whole_f32::form, index, m, simt_seeds[2], false);
+    scan_check_matrix<double>(linked_f64::form, index, m, simt_seeds[2], false);
   });
 }
 

@@ -248,17 +248,25 @@ template <class T> MBK_DEVICE void mbk_post(mbk_u64 *slot, T value, mbk_u32 mark
     simt_post(&slot[i], (mbk_u64)words[i] << 32 | mark);
   }
 }
+template <class T> MBK_DEVICE bool mbk_posted(const mbk_u64 *slot, mbk_u32 mark, T &value) {
+  mbk_u32 words[sizeof(T) / 4];
+  bool complete = true;
+  for (size_t i = 0; i < sizeof(T) / 4; i++) {
+    complete = complete && (mbk_u32)slot[i] == mark;
+    words[i] = (mbk_u32)(slot[i] >> 32);
+  }
+  memcpy(&value, words, sizeof value);
+  return complete;
+}
 template <int COUNT, class T>
 MBK_DEVICE void mbk_collect(const mbk_u64 *slots, mbk_u32 mark, mbk_u64 exist,
                             T (&values)[COUNT], SIMT_SITE) {
   const size_t count = sizeof(T) / 4;
   for (size_t k = 0; k < COUNT && k < exist; k++) {
-    mbk_u32 words[count];
     for (size_t i = 0; i < count; i++) {
       simt_wait_mark(&slots[k * count + i], mark, {file, line});
-      words[i] = (mbk_u32)(slots[k * count + i] >> 32);
     }
-    memcpy(&values[k], words, sizeof values[k]);
+    (void)mbk_posted(slots + k * count, mark, values[k]);
   }
 }
 template <class T, int N> struct alignas(sizeof(T) * N) mbk_pack { T at[N]; };
