@@ -50,6 +50,7 @@ static merbit_plan *plan_of(merbit_type type) {
   if (strstr(line, "in linked blocks") == NULL) {
     fail_msg("%s", line);
   }
+  assert_true(!mbi_scan_asks_sectors(plan) || plan->nonempty.sectors > 0);
   return plan;
 }
 

@@ -229,6 +229,8 @@ MUTATIONS = [
      "spmv_gpu_scan_linked"),
     ("mbi_scan_suits_links", "(mbi_scan_gathers(plan) || plan->device.nnz <= mbi_scan_links_at_once(plan, 8))", "1",
      "linked blocks where L1 finds x", "spmv_gpu_scan_linked"),
+    ("mbi_scan_create", "if (mbi_scan_asks_sectors(plan) && plan->nonempty.sectors <= 0) {", "if (0) {",
+     "linked blocks are sized without a sample of the columns", "fake_gpu_linked"),
     ("mbi_scratch_clear", "bytes > 0 ? mbi_device_zero(plan->context, scratch, bytes, NULL) : MERBIT_OK",
      "(scratch, bytes > 0 ? MERBIT_OK : MERBIT_OK)", "slots hold anything at first", "fake_gpu_linked"),
     ("mbi_scan_suits_whole", "longest <= most && !mbi_scan_crowded(plan)", "longest <= most", "whole rows run after empty rows", "spmv_gpu_scan"),
