@@ -356,7 +356,7 @@ class Epilogue:
         if out is None:
             out = library.empty((matrix.shape[0],), source.vector_type, device)
         sums = library.doubles([0.0, 0.0], device)
-        numbers = library.doubles([float(s) for s in scalars], device) if scalars else None
+        numbers = library.doubles([float(s) for s in scalars], device) if len(scalars) > 0 else None
         getter = library.stream_getter(device)
         source.epilogue_plan(self._kept).epilogue(
             x,

@@ -235,6 +235,20 @@ def test_calls_of_epilogues():
         residual([1.0, 1.0, 1.0], x)
 
 
+@pytest.mark.parametrize("numbers", [(0.0,), (2.0, 3.0)])
+def test_scalars_of_epilogues_may_be_an_array(A, numbers):
+    given = []
+
+    def read(user, begin, end, y, vectors, scalars, sums):
+        given.append(scalars[: len(numbers)])
+
+    rows = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p]
+    function = ctypes.CFUNCTYPE(None, *rows, ctypes.POINTER(ctypes.c_double), ctypes.c_void_p)(read)
+    epilogue = A.epilogue("s0 * ax", scalars=len(numbers), function=function)
+    epilogue(numpy.ones(3), scalars=numpy.array(numbers))
+    assert given and all(found == list(numbers) for found in given)
+
+
 def test_preconditioner_of_a_pattern():
     diagonal = numpy.arange(3), numpy.arange(4)
     pattern = merbit.csr((None, *diagonal), SHAPE, context=merbit.Context("cpu"))
