@@ -157,6 +157,9 @@ class Matrix(InThisProcess):
         place = HOST if operand.device == HOST else self.context.device or 0
         column_major = operand.vectors > 1 and operand.strides[1] != numpy.dtype(operand.kind).itemsize
         y = self._result(operand, out, beta, vector_type, place, column_major)
+        if out is not None and operand.vectors > 1 and not column_major and operand.shape[0] <= 1:
+            strides = _core.inspect(y, "out")[3]  # such an x is in either order: out tells which
+            column_major = len(strides) == 2 and strides[1] != numpy.dtype(operand.kind).itemsize
         getter = operand.library.stream_getter(place) if operand.library is not None else None
         if stream is None and getter is not None:
             stream = getter()

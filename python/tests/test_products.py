@@ -163,6 +163,15 @@ def test_several_vectors(sparse, random, k, order):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("columns, k", [(0, 3), (1, 3), (1, 65)])
+def test_out_in_its_own_order(sparse, random, columns, k, order):
+    """An x of one row or none is in both orders, so that out may be in either."""
+    S, X = sparse(30, columns), random.random((columns, k))
+    for own in "CF":
+        close(merbit.csr(S).multiply(X.copy(own), numpy.empty((30, k), order=order)), S @ X, "float64")
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
 def test_several_vectors_one_by_one(sparse, random, order):
     """merbit.h multiplies several vectors only in one type and over plus-times."""
     S = sparse(30, 24, "complex128")
