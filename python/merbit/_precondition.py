@@ -166,8 +166,9 @@ class Preconditioner(InThisProcess):
         shape: tuple[int, ...] = tuple(getattr(r, "shape", ()))
         if len(shape) == 1 or library is None:
             return self.apply(r)
-        if len(shape) != 2:
-            raise bad_argument(f"r has shape {shape}; it must have one dimension or two")
+        if len(shape) != 2 or shape[0] != self.shape[0]:
+            rows = self.shape[0]
+            raise bad_argument(f"r has shape {shape}; M has {rows} rows, so r must have shape ({rows},) or ({rows}, k)")
         place = self._place(library.plain(r))
         z = library.empty((self.shape[0], shape[1]), self._source.value_type, place, column_major=True)
         for column in range(shape[1]):

@@ -384,7 +384,7 @@ def test_preconditioner_object_options(random):
         M.update(path.data.astype("float32"))
     with pytest.raises(ValueError, match="elements"):
         M @ numpy.ones(n + 1)
-    with pytest.raises(ValueError, match="dimension"):
+    with pytest.raises(ValueError, match="has shape"):
         M @ numpy.ones((n, 1, 1))
     with pytest.raises(TypeError, match="list"):
         M @ [1.0] * n
@@ -439,6 +439,11 @@ def test_preconditioner_refusals():
     S = scipy.sparse.csr_matrix(numpy.diag([1.0, -2.0, 3.0]))
     with pytest.raises(merbit.MatrixError, match=r"A\(1, 1\), counted from 0, is -2"):
         merbit.cg(S, numpy.ones(3), preconditioner="fsai")
+    M = merbit.Preconditioner(S, "jacobi")
+    for shape in (), (4, 0), (4, 2), (3, 1, 1):
+        with pytest.raises(merbit.ArgumentError, match=r"so r must have shape \(3,\) or \(3, k\)"):
+            M @ numpy.ones(shape)
+    assert (M @ numpy.ones((3, 0))).shape == (3, 0)
 
 
 def test_failing_preconditioner(random):
