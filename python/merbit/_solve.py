@@ -183,9 +183,11 @@ def _solve(method: str, A: Any, b: Any, x0: Any, M: Any, progress: Progress, **o
     b = library.plain(b)
     kind, device, shape, _ = _core.inspect(b, "b")
     rows = source.parts.shape[0]
-    if len(shape) not in (1, 2) or shape[0] != rows or kind != NAMES[source.value_type]:
-        raise bad_argument(
-            f"b has shape {shape} and type {kind}; the matrix needs ({rows},) or ({rows}, k), and {NAMES[source.value_type]}"
+    if len(shape) not in (1, 2) or shape[0] != rows:
+        raise bad_argument(f"b has shape {shape}; the matrix needs ({rows},) or ({rows}, k)")
+    if kind != NAMES[source.value_type]:
+        raise bad_type(
+            f"b has type {kind}, the matrix {NAMES[source.value_type]}: convert b with astype (PyTorch: b.to)"
         )
     if device != HOST:
         matrix._check_device(device)
@@ -221,8 +223,10 @@ def _start_of(x0: Any, library: Library, kind: str, shape: tuple[int, ...], devi
     refuse_gradient(x0, "x0")
     start = library.plain(x0)
     found, place, own, _ = _core.inspect(start, "x0")
-    if own != shape or found != kind:
-        raise bad_argument(f"x0 has shape {own} and type {found}; it must have those of b, {shape} and {kind}")
+    if own != shape:
+        raise bad_argument(f"x0 has shape {own}; it must have that of b, {shape}")
+    if found != kind:
+        raise bad_type(f"x0 has type {found}, b {kind}: convert x0 with astype (PyTorch: x0.to)")
     if place != device:
         raise bad_argument("x0 and b are on different devices; give both on one")
     return start
