@@ -551,3 +551,15 @@ int mpy_contiguous(const mpy_array *array) {
   }
   return 1;
 }
+
+int mpy_check_adjacent(const mpy_array *array, const char *name) {
+  if (mpy_contiguous(array)) {
+    return 0;
+  }
+  mpy_raise(
+      MERBIT_INVALID_ARGUMENT,
+      "%s has gaps between its elements (stride %lld bytes); merbit copies nothing: pass a "
+      "contiguous array, for example numpy.ascontiguousarray(%s)",
+      name, (long long)array->strides[0], name);
+  return -1;
+}

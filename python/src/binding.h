@@ -82,6 +82,8 @@ int mpy_is_on(const mpy_array *array, int device);
 int64_t mpy_count(const mpy_array *array);
 /* Returns 1 if the elements are adjacent in C order. */
 int mpy_contiguous(const mpy_array *array);
+/* Refuses an array with gaps. Returns 0 or -1. */
+int mpy_check_adjacent(const mpy_array *array, const char *name);
 /* Returns the merbit_type of elements, or MERBIT_TYPE_DEFAULT if merbit has no such type. */
 merbit_type mpy_merbit_type(mpy_type type);
 /* Returns a NumPy-like name, for example "float64", for errors; in static storage. */

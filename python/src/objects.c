@@ -421,14 +421,14 @@ int mpy_lend_vectors(const merbit_view *view, int device, PyObject *object, cons
               mpy_place(array->device, first), mpy_place(device, second));
     return -1;
   }
-  if (mpy_count(array) != view->rows * (vectors > 0 ? vectors : 1) || !mpy_contiguous(array) ||
+  if (mpy_count(array) != view->rows * (vectors > 0 ? vectors : 1) ||
       (vectors > 0 && (array->ndim != 2 || array->shape[0] != vectors))) {
-    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s has %lld elements%s; %lld adjacent ones are needed",
-              name, (long long)mpy_count(array), mpy_contiguous(array) ? "" : " with gaps",
+    mpy_raise(MERBIT_INVALID_ARGUMENT, "%s has %lld elements; %lld are needed", name,
+              (long long)mpy_count(array),
               (long long)(view->rows * (vectors > 0 ? vectors : 1)));
     return -1;
   }
-  return 0;
+  return mpy_check_adjacent(array, name);
 }
 
 /* ---- Plan info, init --------------------------------------------------------------------- */

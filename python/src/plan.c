@@ -321,14 +321,7 @@ static int check_vectors(const mpy_plan *self, const mpy_array *array, int64_t c
     return 0;
   }
   if (k == 1) {
-    if (!mpy_contiguous(array)) {
-      mpy_raise(MERBIT_INVALID_ARGUMENT,
-                "%s has gaps between its elements (stride %lld bytes); merbit copies nothing: "
-                "pass a contiguous array, for example numpy.ascontiguousarray(%s)",
-                name, (long long)array->strides[0], name);
-      return -1;
-    }
-    return 0;
+    return mpy_check_adjacent(array, name);
   }
   inner = rows ? array->strides[1] : array->strides[0];
   outer = rows ? array->strides[0] : array->strides[1];

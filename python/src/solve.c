@@ -90,15 +90,14 @@ static int lend_host(PyObject *object, const char *name, int writable, merbit_ty
                    mpy_merbit_type_name(type));
     return -1;
   }
-  if (array->device != MPY_HOST || mpy_count(array) != count || !mpy_contiguous(array)) {
+  if (array->device != MPY_HOST || mpy_count(array) != count) {
     char place[32];
     mpy_raise(MERBIT_INVALID_ARGUMENT,
-              "%s has %lld elements%s %s; %lld adjacent ones in host memory are needed", name,
-              (long long)mpy_count(array), mpy_contiguous(array) ? "" : " with gaps",
-              mpy_place(array->device, place), (long long)count);
+              "%s has %lld elements %s; %lld in host memory are needed", name,
+              (long long)mpy_count(array), mpy_place(array->device, place), (long long)count);
     return -1;
   }
-  return 0;
+  return mpy_check_adjacent(array, name);
 }
 
 /* A merbit_precondition_callback: applies a merbit_preconditioner. */
