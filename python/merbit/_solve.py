@@ -104,7 +104,10 @@ def _callback_of(M: Any, source: Source, library: Library, device: int) -> Any:
         return M._core
     apply = M.matvec if hasattr(M, "matvec") else M
     if not callable(apply):
-        raise bad_type(f"M is {M!r}; it must be a merbit.Preconditioner, a function of r, or an object with matvec")
+        raise bad_type(
+            f"M is of type {type(M).__name__}; it must be a merbit.Preconditioner, a function of r, or an object with "
+            "matvec: scipy.sparse.linalg.aslinearoperator makes one of a matrix, and preconditioner= takes names"
+        )
     if device == HOST and source.context.device is not None:
         raise not_supported(
             "M is a function of Python's, which gets vectors where the solver computes, on the GPU, but b is in host memory; "
