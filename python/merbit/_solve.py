@@ -120,6 +120,8 @@ def _callback_of(M: Any, source: Source, library: Library, device: int) -> Any:
             answer = apply(library.copy(library.borrowed(r, n, source.value_type, device)))
             if numpy.ndim(answer) == 0:
                 raise bad_type(f"M returned {answer!r}; it must return z, an array like r")
+            if isinstance(answer, numpy.ma.MaskedArray):
+                raise bad_type("M returned a numpy.ma.MaskedArray, whose mask merbit does not know; return array.filled(0)")
             if "complex" in str(getattr(answer, "dtype", "")):  # NumPy would drop the imaginary part
                 raise bad_type(f"M returned an array of {answer.dtype}; r and z are of {NAMES[source.value_type]}")
             if tuple(numpy.shape(answer)) != (n,):  # NumPy would repeat a single number

@@ -466,6 +466,8 @@ def test_failing_preconditioner(random):
     ):
         with pytest.raises(merbit.Error, match="M returned an array of " + words):
             merbit.cg(A, b, M=answer)
+    with pytest.raises(merbit.ArgumentTypeError, match="M returned a numpy.ma.MaskedArray"):
+        merbit.cg(A, b, M=numpy.ma.asarray)
     assert merbit.cg(A, b)[1].converged
 
 
