@@ -186,6 +186,10 @@ static int run(job *j, const char *graph_path, const char *names_path,
     perror(j->ranks == NULL || j->changes == NULL ? "pagerank" : names_path);
     return 1;
   }
+  if (j->names != NULL && getc(j->names) == EOF && ferror(j->names)) { /* a folder opens, too */
+    perror(names_path);
+    return 1;
+  }
   desc.history = j->changes;
   desc.history_size = HISTORY;
   if (merbit_pagerank(j->context, &graph, &desc, j->ranks, &result) != MERBIT_OK) {

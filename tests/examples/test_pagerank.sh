@@ -29,3 +29,8 @@ printf '%%%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n' >"$wor
 { head -c 400 /dev/zero | tr '\0' a; printf '\nsecond\n'; } >"$work/two.names"
 MERBIT_CACHE_DIR="$work/cache" "$1" "$work/two.mtx" "$work/two.names" >"$work/output"
 grep -q '^ *1\..*% *second$' "$work/output" || { echo "a long name shifts the others"; cat "$work/output"; exit 1; }
+if "$1" "$work/two.mtx" "$work" >"$work/output" 2>"$work/errors"; then
+  echo "a folder was accepted as names"
+  exit 1
+fi
+grep -q "^$work: " "$work/errors" || { cat "$work/errors"; exit 1; }
