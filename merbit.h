@@ -33467,8 +33467,9 @@ static merbit_status mbi_solver_check_method(merbit_context *context,
 	if (desc->refine &&
 			(desc->preconditioner == MERBIT_PRECONDITIONER_CALLBACK || desc->reorder > 0)) {
 		return mbi_fail(context, MERBIT_NOT_SUPPORTED,
-				"solver_desc.refine is set together with MERBIT_PRECONDITIONER_CALLBACK or "
-				"solver_desc.reorder 1, which it does not support; set refine to 0");
+				"solver_desc.refine is set together with %s, which it does not support; set "
+				"refine to 0",
+				desc->reorder > 0 ? "solver_desc.reorder 1" : "MERBIT_PRECONDITIONER_CALLBACK");
 	}
 	return mbi_gmres_check(context, desc);
 }

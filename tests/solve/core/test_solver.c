@@ -208,7 +208,10 @@ static void test_refusals(void **state) {
   REFUSED(d.refine = 1;
           v.value_type = MERBIT_F32, MERBIT_NOT_SUPPORTED, "refine needs MERBIT_F64")
   REFUSED(d.refine = 1; d.reorder = 1, MERBIT_NOT_SUPPORTED,
-                        "solver_desc.reorder 1, which it does not support")
+                        "together with solver_desc.reorder 1, which it does not support")
+  REFUSED(d.refine = 1; d.apply = apply_other;
+          d.preconditioner = MERBIT_PRECONDITIONER_CALLBACK, MERBIT_NOT_SUPPORTED,
+          "together with MERBIT_PRECONDITIONER_CALLBACK, which it does not support")
   REFUSED(d.reorder = 1; v.format = MERBIT_BSR;
           v.block_rows = v.block_cols = 1, MERBIT_NOT_SUPPORTED, "solver_desc.reorder moves")
   assert_int_equal(merbit_solver_create(NULL, &view, &good, &solver), MERBIT_INVALID_ARGUMENT);
