@@ -26,7 +26,7 @@ class Merbit(ConanFile):
 
     def validate(self):
         if self.settings.os != "Linux":
-            raise ConanInvalidConfiguration(f"merbit runs on Linux, not on {self.settings.os}")
+            raise ConanInvalidConfiguration(f"this recipe is for Linux, not for {self.settings.os}; there copy merbit.h")
 
     def layout(self):
         cmake_layout(self)

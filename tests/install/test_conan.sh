@@ -34,6 +34,11 @@ try conan profile detect
 try conan create "$work/recipe" -s build_type=Debug
 grep -qx "merbit $version: MERBIT_OK" "$work/log" || fail "test_package does not say that it runs version $version"
 
+if conan create "$work/recipe" -s os=Windows >"$work/log" 2>&1; then
+  fail "the recipe accepts Windows"
+fi
+grep -q "this recipe is for Linux, not for Windows" "$work/log" || fail "the recipe does not say that it is for Linux"
+
 try conan install --requires "merbit/$version" -s build_type=Debug -g CMakeDeps --output-folder "$work/deps"
 # check FOLDER OPTION...: builds and runs the consumer.
 check() {
