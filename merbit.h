@@ -31346,8 +31346,9 @@ static merbit_status mbi_scale_x_back(merbit_solver *solver, double *lost) {
 }
 
 static int mbi_scale_narrow(const merbit_solver *solver) {
-	return solver->type == MERBIT_F32 || solver->desc.refine ||
-			(solver->precondition != NULL && solver->precondition->desc.single);
+	const merbit_preconditioner_desc *own =
+			solver->precondition != NULL ? &solver->precondition->desc : solver->desc.precondition;
+	return solver->type == MERBIT_F32 || solver->desc.refine || (own != NULL && own->single);
 }
 
 static int mbi_scale_matrix_needed(const merbit_solver *solver, merbit_status made) {

@@ -131,10 +131,13 @@ MBI_INTERNAL merbit_status mbi_scale_x_back(merbit_solver *solver, double *lost)
 
 /* ---- The matrix -------------------------------------------------------------------------- */
 
-/* Returns whether vectors, corrections or the preconditioner are in f32. */
+/* Returns whether vectors, corrections or the preconditioner are in f32. The caller's options
+ * of the preconditioner are there while the solver is made, even if the preconditioner is not.
+ */
 static int mbi_scale_narrow(const merbit_solver *solver) {
-  return solver->type == MERBIT_F32 || solver->desc.refine ||
-         (solver->precondition != NULL && solver->precondition->desc.single);
+  const merbit_preconditioner_desc *own =
+      solver->precondition != NULL ? &solver->precondition->desc : solver->desc.precondition;
+  return solver->type == MERBIT_F32 || solver->desc.refine || (own != NULL && own->single);
 }
 
 /* Returns whether the matrix may have to be scaled. `made` is the status of making the solver

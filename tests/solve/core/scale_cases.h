@@ -167,6 +167,33 @@ static void test_too_far(void **state) {
   linear_free(&l);
 }
 
+/* A preconditioner in f32 would lose the smallest values: a new solver refuses them, and so
+ * does an update. */
+static void test_too_far_single(void **state) {
+  static const dense apart = {2, {1e200, 1e100, 1e100, 1e200}, {1, 1}};
+  static const dense even = {2, {2, 1, 1, 2}, {1, 1}};
+  const char *const message = "is 1e+200, which f32 cannot represent; set preconditioner_desc";
+  linear l = linear_dense(&even), far = linear_dense(&apart);
+  const merbit_view view = linear_view(&l), far_view = linear_view(&far);
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+  merbit_solver *solver;
+  (void)state;
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  desc.precondition = &options;
+  options.single = 1;
+  assert_int_equal(merbit_solver_create(context, &far_view, &desc, &solver),
+                   MERBIT_NOT_SUPPORTED);
+  cpu_expect(context, MERBIT_NOT_SUPPORTED, message);
+  assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
+  assert_int_equal(merbit_solver_update_values(solver, far.values, MERBIT_MEMORY_HOST),
+                   MERBIT_NOT_SUPPORTED);
+  cpu_expect(context, MERBIT_NOT_SUPPORTED, message);
+  merbit_solver_destroy(solver);
+  linear_free(&l);
+  linear_free(&far);
+}
+
 /* Messages that name a scaled value say so. */
 static void test_scaled_message(void **state) {
   static const dense even = {2, {2, 1, 1, 2}, {1, 1}};
