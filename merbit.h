@@ -40072,17 +40072,23 @@ static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const
 	return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
 }
 
+static double mbi_solve_backward_error(const merbit_solver *solver, const mbi_solve_state *state) {
+	double scale = solver->norm * state->x_most + state->b_most;
+	if (!(scale > DBL_MAX)) { return scale > 0 ? state->w_most / scale : 0; }
+	scale = ldexp(solver->norm, -520) * ldexp(state->x_most, -520) + ldexp(state->b_most, -1040);
+	return scale <= DBL_MAX ? ldexp(ldexp(state->w_most, -520) / scale, -520) : HUGE_VAL;
+}
+
 static void mbi_solver_report(merbit_solver *solver, int stop, merbit_solver_result *result) {
 	const mbi_solve_state *state = &mbi_solve_checked(solver)->state;
-	const double scale = solver->norm * state->x_most + state->b_most;
 	result->stop = (merbit_stop)stop;
 	result->iterations = solver->inner != NULL ? solver->inner_iterations : state->iterations;
 	result->restarts = solver->restarts + mbi_gmres_restarts(solver, state);
 	result->residual = mbi_solve_ratio(state, state->ww);
 	result->estimated_residual =
 			mbi_solve_ratio(state, solver->inner != NULL ? state->ww : state->rr);
-	result->backward_error = isnan(result->residual) ? result->residual : scale > DBL_MAX ? HUGE_VAL
-			: scale > 0 ? state->w_most / scale : 0;
+	result->backward_error = isnan(result->residual) ? result->residual
+			: mbi_solve_backward_error(solver, state);
 	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
 		result->iterations = 0;
 		result->residual = result->estimated_residual = result->backward_error = 0;

@@ -127,6 +127,8 @@ MUTATIONS = [
      "a solver ignores the size of blocks in the preconditioner's options", PRECONDITION),
     ("mbi_scale_narrow", "own->single", "0",
      "a matrix is not scaled for a preconditioner in f32", PRECONDITION),
+    ("mbi_solve_backward_error", "scale <= DBL_MAX ? ", "0 ? ",
+     "the backward error overflows with the norm of A times that of x", "solve_core_solver"),
     ("mbi_scale_narrow", ": solver->desc.precondition;", ": NULL;",
      "a new solver's scaling forgets that its preconditioner is in f32", "solve_core_solver"),
     ("mbi_chebyshev_factors", "factors[2 * k] = rho * last;", "factors[2 * k] = 0;",

@@ -194,6 +194,40 @@ static void test_too_far_single(void **state) {
   linear_free(&far);
 }
 
+/* ||A|| ||x|| overflows, but the backward error does not: A has values too far apart to scale.
+ */
+static void test_far_backward_error(void **state) {
+  static const dense apart = {2, {1e155, 0, 0, 1e-155}, {1, 0.101}};
+  static const dense infinite = {2, {1.7e308, 1.7e308, 0, 1e-300}, {1, 0}}; /* its norm */
+  linear l = linear_dense(&apart);
+  double x[2];
+  static far_system f;
+  merbit_solver_desc desc = solver_desc(MERBIT_SOLVER_CG, 0);
+  merbit_solver *solver;
+  (void)state;
+  memset(&f, 0, sizeof f);
+  f.view = linear_view(&l);
+  memcpy(f.b, l.b, 2 * sizeof f.b[0]);
+  f.x[1] = 1e154; /* the residual is 1 and 0.001 */
+  desc.max_iterations = 1;
+  assert_int_equal(merbit_solver_create(context, &f.view, &desc, &solver), MERBIT_OK);
+  far_solve(solver, 1, &f);
+  expect_stop(&f.s, MERBIT_STOP_CAP, "max_iterations = 1");
+  assert_true(fabs(f.s.result.backward_error - 1e-312) <= 1e-314);
+  desc.preconditioner = MERBIT_PRECONDITIONER_JACOBI;
+  merbit_solver_destroy(solver);
+  assert_int_equal(merbit_solver_create(context, &f.view, &desc, &solver), MERBIT_OK);
+  far_solve(solver, 0, &f);
+  expect_stop(&f.s, MERBIT_STOP_CONVERGED, "at most the tolerance");
+  assert_true(f.s.result.backward_error <= 1e-15);
+  merbit_solver_destroy(solver);
+  desc.method = MERBIT_SOLVER_BICGSTAB;
+  f.s = solve_dense(&infinite, &desc, x);
+  expect_stop(&f.s, MERBIT_STOP_CONVERGED, "at most the tolerance");
+  assert_false(isnan(f.s.result.backward_error));
+  linear_free(&l);
+}
+
 /* Messages that name a scaled value say so. */
 static void test_scaled_message(void **state) {
   static const dense even = {2, {2, 1, 1, 2}, {1, 1}};

@@ -493,7 +493,7 @@ static void test_refine_ends(void **state) {
       cmocka_unit_test(test_reorder), cmocka_unit_test(test_refine),                           \
       cmocka_unit_test(test_refine_ends), cmocka_unit_test(test_twice),                        \
       cmocka_unit_test(test_far), cmocka_unit_test(test_too_far),                              \
-      cmocka_unit_test(test_too_far_single),                                                   \
+      cmocka_unit_test(test_too_far_single), cmocka_unit_test(test_far_backward_error),        \
       cmocka_unit_test(test_padding), cmocka_unit_test(test_scaled_message),                   \
       cmocka_unit_test(test_rounded), cmocka_unit_test(test_refused_update),                   \
       cmocka_unit_test(test_multiply), cmocka_unit_test(test_multiply_far),                    \
