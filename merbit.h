@@ -31234,6 +31234,7 @@ struct merbit_preconditioner {
 	merbit_solver *engine;
 	struct merbit_preconditioner *inner;
 	void *state;
+	merbit_status (*project)(merbit_preconditioner *p, void *vector, void *stream);
 	double setup_seconds;
 };
 
@@ -32651,6 +32652,18 @@ static merbit_status mbi_solve_read_residual(merbit_solver *solver, int x_zero) 
 	return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
 }
 
+static merbit_status mbi_solve_project(merbit_solver *solver, int slot) {
+	merbit_preconditioner *p = solver->precondition;
+	return p != NULL && p->project != NULL ? p->project(p, solver->v.at[slot], solver->gpu.stream)
+			: MERBIT_OK;
+}
+
+static merbit_status mbi_solve_center(merbit_solver *solver) {
+	if (solver->precondition == NULL || solver->precondition->project == NULL) { return MERBIT_OK; }
+	MBI_TRY(mbi_solve_project(solver, MBI_AT_X));
+	return mbi_solve_read_residual(solver, 0);
+}
+
 static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
 	if (mbi_solve_on_gpu(solver) || solver->memory->state.stop != MBI_SOLVE_RUNNING) {
 		MBI_TRY(mbi_solve_read_residual(solver, 0));
@@ -32745,6 +32758,10 @@ static merbit_status mbi_solve_check(merbit_solver *solver, int *stop, int *how)
 	MBI_TRY(mbi_solve_check_convergence(solver));
 	*stop = mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state) ? MBI_SOLVE_SCALE_RHS
 			: mbi_solve_decide(solver, how);
+	if (*stop == MERBIT_STOP_CONVERGED) {
+		MBI_TRY(mbi_solve_center(solver));
+		*stop = mbi_solve_decide(solver, how);
+	}
 	return MERBIT_OK;
 }
 
@@ -39840,6 +39857,7 @@ static merbit_status mbi_precondition_create(merbit_context *context, const merb
 		p->desc.degree = MBI_PRE_DEGREE;
 	}
 	p->method = wrapped ? &mbi_wrapped_method : mbi_precondition_method_of(desc->kind);
+	p->project = wrapped && desc->singular ? mbi_precondition_project : NULL;
 	p->view = *view;
 	p->type = mbi_view_type(view);
 	p->side = desc->side;
@@ -40053,22 +40071,16 @@ static merbit_status mbi_solver_join(merbit_solver *solver) {
 			? mbi_device_synchronize(solver->context, NULL) : MERBIT_OK;
 }
 
-static merbit_status mbi_solver_project(merbit_solver *solver, int slot) {
-	return solver->precondition != NULL && solver->precondition->desc.singular
-			? mbi_precondition_project(solver->precondition, solver->v.at[slot], solver->gpu.stream)
-			: MERBIT_OK;
-}
-
 static merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
 		int start_from_x) {
 	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
 	MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
-	MBI_TRY(mbi_solver_project(solver, MBI_AT_B));
+	MBI_TRY(mbi_solve_project(solver, MBI_AT_B));
 	if (!start_from_x) {
 		return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
 	}
 	MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
-	MBI_TRY(mbi_solver_project(solver, MBI_AT_X));
+	MBI_TRY(mbi_solve_project(solver, MBI_AT_X));
 	return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
 }
 
@@ -40126,7 +40138,9 @@ static merbit_status mbi_solver_end(merbit_solver *solver, int stop, void *x,
 	if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
 		MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
 	}
-	if (stop != MERBIT_STOP_NOT_FINITE) { MBI_TRY(mbi_solver_project(solver, MBI_AT_X)); }
+	if (stop != MERBIT_STOP_NOT_FINITE && stop != MERBIT_STOP_CONVERGED) {
+		MBI_TRY(mbi_solve_center(solver));
+	}
 	MBI_TRY(mbi_solver_scale_back(solver, &stop));
 	mbi_solver_report(solver, stop, result);
 	return mbi_solve_copy_out(solver, MBI_AT_X, x);

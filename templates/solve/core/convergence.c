@@ -44,6 +44,23 @@ MBI_INTERNAL merbit_status mbi_solve_read_residual(merbit_solver *solver, int x_
   return mbi_solve_download(solver, &solver->seen, solver->memory, sizeof solver->seen);
 }
 
+/* Subtracts the mean of a vector if the constant vector is in the null space of A. */
+MBI_INTERNAL merbit_status mbi_solve_project(merbit_solver *solver, int slot) {
+  merbit_preconditioner *p = solver->precondition;
+  return p != NULL && p->project != NULL ? p->project(p, solver->v.at[slot], solver->gpu.stream)
+                                         : MERBIT_OK;
+}
+
+/* Subtracts the mean that rounding errors may have given x, and computes the residual of what
+ * is left, if the constant vector is in the null space of A. */
+MBI_INTERNAL merbit_status mbi_solve_center(merbit_solver *solver) {
+  if (solver->precondition == NULL || solver->precondition->project == NULL) {
+    return MERBIT_OK;
+  }
+  MBI_TRY(mbi_solve_project(solver, MBI_AT_X));
+  return mbi_solve_read_residual(solver, 0);
+}
+
 /* Checks convergence: computes b - A x and reads the state. On the GPU b - A x is enqueued with
  * every round. The CPU computes it only after the recurrence has stopped. */
 static merbit_status mbi_solve_check_convergence(merbit_solver *solver) {
@@ -172,12 +189,16 @@ MBI_INTERNAL merbit_status mbi_solve_begin(merbit_solver *solver, int x_zero, in
 }
 
 /* Checks convergence after a round. Sets *how, and *stop to the result of mbi_solve_decide or
- * to MBI_SOLVE_SCALE_RHS. */
+ * to MBI_SOLVE_SCALE_RHS. A solve has converged only if it still has after mbi_solve_center. */
 MBI_INTERNAL merbit_status mbi_solve_check(merbit_solver *solver, int *stop, int *how) {
   MBI_TRY(mbi_solve_check_convergence(solver));
   *stop = mbi_scale_rhs_needed(solver, &mbi_solve_checked(solver)->state)
               ? MBI_SOLVE_SCALE_RHS
               : mbi_solve_decide(solver, how);
+  if (*stop == MERBIT_STOP_CONVERGED) {
+    MBI_TRY(mbi_solve_center(solver));
+    *stop = mbi_solve_decide(solver, how);
+  }
   return MERBIT_OK;
 }
 

@@ -47,25 +47,17 @@ MBI_INTERNAL merbit_status mbi_solver_join(merbit_solver *solver) {
              : MERBIT_OK;
 }
 
-/* Subtracts the mean of a vector if the constant vector is in the null space of A. */
-static merbit_status mbi_solver_project(merbit_solver *solver, int slot) {
-  return solver->precondition != NULL && solver->precondition->desc.singular
-             ? mbi_precondition_project(solver->precondition, solver->v.at[slot],
-                                        solver->gpu.stream)
-             : MERBIT_OK;
-}
-
 /* Copies b and the first x into the solver's vectors and scales them. */
 MBI_INTERNAL merbit_status mbi_solver_load(merbit_solver *solver, const void *b, const void *x,
                                            int start_from_x) {
   MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_B, b));
   MBI_TRY(mbi_scale_vector(solver, MBI_AT_B, solver->rhs_scale));
-  MBI_TRY(mbi_solver_project(solver, MBI_AT_B));
+  MBI_TRY(mbi_solve_project(solver, MBI_AT_B));
   if (!start_from_x) {
     return mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver));
   }
   MBI_TRY(mbi_solve_copy_in(solver, MBI_AT_X, x));
-  MBI_TRY(mbi_solver_project(solver, MBI_AT_X));
+  MBI_TRY(mbi_solve_project(solver, MBI_AT_X));
   return mbi_scale_vector(solver, MBI_AT_X, -mbi_scale_of_x(solver));
 }
 
@@ -136,8 +128,8 @@ MBI_INTERNAL merbit_status mbi_solver_end(merbit_solver *solver, int stop, void 
   if (state->b_most == 0 && stop == MERBIT_STOP_CONVERGED) {
     MBI_TRY(mbi_solve_zero(solver, solver->v.at[MBI_AT_X], mbi_solve_bytes(solver)));
   }
-  if (stop != MERBIT_STOP_NOT_FINITE) { /* rounding errors may have given x a mean */
-    MBI_TRY(mbi_solver_project(solver, MBI_AT_X));
+  if (stop != MERBIT_STOP_NOT_FINITE && stop != MERBIT_STOP_CONVERGED) {
+    MBI_TRY(mbi_solve_center(solver));
   }
   MBI_TRY(mbi_solver_scale_back(solver, &stop));
   mbi_solver_report(solver, stop, result);

@@ -266,6 +266,8 @@ MBI_INTERNAL merbit_status mbi_recorded_run(merbit_solver *solver, int span);
 MBI_INTERNAL const mbi_solve_memory *mbi_solve_checked(const merbit_solver *solver);
 MBI_INTERNAL double mbi_solve_ratio(const mbi_solve_state *state, double square);
 MBI_INTERNAL merbit_status mbi_solve_read_residual(merbit_solver *solver, int x_zero);
+MBI_INTERNAL merbit_status mbi_solve_project(merbit_solver *solver, int slot);
+MBI_INTERNAL merbit_status mbi_solve_center(merbit_solver *solver);
 MBI_INTERNAL int mbi_solve_next_round(int done, double seconds);
 MBI_INTERNAL void mbi_solver_reset(merbit_solver *solver, double *history, int history_size);
 MBI_INTERNAL int mbi_solve_first_round(const merbit_solver *solver);

@@ -172,6 +172,7 @@ MBI_INTERNAL merbit_status mbi_precondition_create(merbit_context *context,
     p->desc.degree = MBI_PRE_DEGREE;
   }
   p->method = wrapped ? &mbi_wrapped_method : mbi_precondition_method_of(desc->kind);
+  p->project = wrapped && desc->singular ? mbi_precondition_project : NULL;
   p->view = *view;
   p->type = mbi_view_type(view);
   p->side = desc->side;

@@ -48,6 +48,8 @@ struct merbit_preconditioner {
   merbit_solver *engine; /* a solver without iterations: vectors, steps, products; or NULL */
   struct merbit_preconditioner *inner; /* the preconditioner that this one wraps, or NULL */
   void *state;                         /* belongs to the kind */
+  /* Subtracts the mean of a vector of a solver; NULL without desc.singular. */
+  merbit_status (*project)(merbit_preconditioner *p, void *vector, void *stream);
   double setup_seconds;
 };
 

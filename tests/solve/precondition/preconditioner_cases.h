@@ -478,7 +478,7 @@ static const struct CMUnitTest preconditioner_cases[] = {
     cmocka_unit_test(test_small),           cmocka_unit_test(test_too_large),
     cmocka_unit_test(test_block_size),      cmocka_unit_test(test_tiny),
     cmocka_unit_test(test_hints),           cmocka_unit_test(test_close_eigenvalues),
-    cmocka_unit_test(test_singular_advice),
+    cmocka_unit_test(test_singular_advice), cmocka_unit_test(test_far_first_x),
 };
 
 #endif /* TEST_SOLVE_PRECONDITIONER_CASES_H */

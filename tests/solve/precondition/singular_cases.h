@@ -190,4 +190,50 @@ static void test_uneven_laplacian(void **state) {
   assert_true(fabs(sum) <= 1e-14 * N * most);
 }
 
+/* A first x so far from the solution that its rounding errors give the sum a mean of thousands.
+ * The residual is that of the x that is returned, without this mean. */
+static void test_far_first_x(void **state) {
+  const double weights[] = {64, 98304, 1572864, 16384, 524288, 48}, b[] = {-3, 1, 1, 0};
+  static sparse a;
+  static typed t;
+  double dense[16] = {0};
+  merbit_preconditioner_desc options = merbit_preconditioner_defaults();
+  merbit_solver_desc desc = solver_of(MERBIT_PRECONDITIONER_JACOBI);
+  const merbit_view *view;
+  int method, i, j, k = 0;
+  (void)state;
+  for (i = 0; i < 4; i++) {
+    for (j = i + 1; j < 4; j++, k++) {
+      dense[4 * i + j] = dense[4 * j + i] = -weights[k];
+      dense[5 * i] += weights[k];
+      dense[5 * j] += weights[k];
+    }
+  }
+  a = sparse_take(dense, 4);
+  view = typed_view(&t, &a, MERBIT_F64);
+  options.singular = options.single = 1;
+  desc.precondition = &options;
+  for (method = MERBIT_SOLVER_CG; method <= MERBIT_SOLVER_GMRES; method++) {
+    double x[] = {-281474976710656., 140737488355328., 103079215104., 2305843009213693952.};
+    double square = 0, found;
+    merbit_solver *solver;
+    merbit_solver_result r;
+    desc.method = (merbit_solver_method)method;
+    assert_int_equal(merbit_solver_create(context, view, &desc, &solver), MERBIT_OK);
+    assert_int_equal(merbit_solver_solve(solver, b, x, 1, NULL, 0, &r), MERBIT_OK);
+    merbit_solver_destroy(solver);
+    for (i = 0; i < 4; i++) {
+      double left = b[i] + 0.25;
+      for (j = 0; j < 4; j++) {
+        left -= dense[4 * i + j] * x[j];
+      }
+      square += left * left;
+    }
+    found = sqrt(square / 10.75); /* ||b||^2 without the mean of b */
+    if (fabs(r.residual - found) > 0.01 * found) {
+      fail_msg("method %d: %s, but it is %g", method, r.description, found);
+    }
+  }
+}
+
 #endif /* TEST_SOLVE_SINGULAR_CASES_H */
