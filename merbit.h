@@ -22695,8 +22695,14 @@ static int mbi_rows_sparse(const merbit_plan *plan) {
 			5 * plan->nonempty.count <= 3 * plan->device.rows;
 }
 
+static int mbi_rows_floats(const merbit_plan *plan) {
+	return mbi_plan_accumulator(plan) == MERBIT_F32;
+}
+
 static int mbi_rows_batch(const merbit_plan *plan) {
-	return mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
+	const size_t bytes = mbi_type_size(mbi_plan_accumulator(plan));
+	const int even = plan->nonempty.typical <= 2 * (double)mbi_rows_mean(plan);
+	return mbi_rows_floats(plan) ? 7 : bytes == 8 && even && plan->nonempty.sectors <= 0.5 ? 6 : 4;
 }
 
 static double mbi_rows_fill(const merbit_plan *plan, int lanes) {
@@ -22710,12 +22716,32 @@ static uint64_t mbi_rows_full(const merbit_plan *plan) {
 #define MBI_ROWS_SPARSE_LOADS 5
 #define MBI_ROWS_SPARSE_FILL 4.0
 
+#define MBI_ROWS_NEAR 1.2
+#define MBI_ROWS_COVERED 1.8
+#define MBI_ROWS_FEW 4
+
+static uint64_t mbi_rows_longer(const merbit_plan *plan) {
+	const double rows = plan->device.rows > 0 ? (double)plan->device.rows : 1;
+	const double longest = plan->nonempty.longest;
+	const double mean = (double)plan->device.nnz / rows, close = MBI_ROWS_NEAR * mean;
+	const double slots = (double)plan->nonempty.slots / rows, typical = plan->nonempty.typical;
+	const double longer = longest <= close ? longest : typical > slots && typical <= close ? typical
+			: slots;
+	return !mbi_rows_sparse(plan) && mean >= MBI_ROWS_FEW && longer >= mean &&
+			longer <= MBI_ROWS_COVERED * mean ? (uint64_t)ceil(longer) : 0;
+}
+
+static uint64_t mbi_rows_cover(const merbit_plan *plan) {
+	const uint64_t longer = mbi_rows_longer(plan);
+	return longer > 0 ? longer : mbi_rows_sparse(plan) ? mbi_rows_full(plan) : mbi_rows_mean(plan);
+}
+
 static int mbi_rows_spread(const merbit_plan *plan) {
 	const int sparse = mbi_rows_sparse(plan);
 	const uint64_t batch = sparse ? MBI_ROWS_SPARSE_LOADS : (uint64_t)mbi_rows_batch(plan);
-	const uint64_t mean = sparse ? mbi_rows_full(plan) : mbi_rows_mean(plan);
+	const uint64_t cover = mbi_rows_cover(plan);
 	int lanes = 1;
-	while (lanes < 32 && (uint64_t)lanes * batch < mean &&
+	while (lanes < 32 && (uint64_t)lanes * batch < cover &&
 			!(sparse && mbi_rows_fill(plan, 2 * lanes) > MBI_ROWS_SPARSE_FILL)) {
 		lanes *= 2;
 	}
@@ -22733,7 +22759,7 @@ static int mbi_rows_lanes(const merbit_plan *plan) {
 	const int more = mbi_rows_together(plan) && mbi_rows_fill(plan, 16) >= 0.75 &&
 			mbi_together_near(plan, 32) &&
 			(double)plan->nonempty.slots <= 1.5 * (double)plan->device.nnz &&
-			(mbi_rows_batch(plan) == 4 || !mbi_together_near(plan, 128));
+			(!mbi_rows_floats(plan) || !mbi_together_near(plan, 128));
 	return wish != 0 ? wish : more ? 16 : mbi_rows_spread(plan);
 }
 
@@ -22741,21 +22767,12 @@ static int mbi_rows_half(const merbit_plan *plan) {
 	return mbi_rows_fill(plan, mbi_rows_lanes(plan)) >= 0.5;
 }
 
-static int mbi_rows_resident(const merbit_plan *plan, int lanes, uint64_t share) {
-	const double fill = mbi_rows_fill(plan, lanes);
-	const int floats = mbi_rows_batch(plan) == 8;
-	const int uneven = plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 5;
-	return mbi_choose_small(plan) && lanes > 1 && uneven && fill <= 1.1 &&
-			(floats ? share >= 8 && fill > 0.625 : share == 4 && fill > 0.75) ? (floats ? 5 : 3) : 8;
-}
-
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
-	const uint64_t share = mbi_rows_sparse(plan) ? (mbi_rows_full(plan) - 1) / (uint64_t)lanes + 1
-			: mbi_rows_mean(plan) / (uint64_t)lanes + 1;
+	const uint64_t cover = mbi_rows_cover(plan), spare = cover < MBI_ROWS_FEW;
+	const uint64_t share = (cover - 1) / (uint64_t)lanes + 1 + spare;
 	const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
-	const int most = mbi_rows_sparse(plan) ? MBI_ROWS_SPARSE_LOADS
-			: !mbi_rows_together(plan) ? mbi_rows_resident(plan, lanes, share)
-			: mbi_rows_batch(plan) == 8 && mbi_together_near(plan, 128) ? 4 : 2;
+	const int most = mbi_rows_sparse(plan) ? MBI_ROWS_SPARSE_LOADS : !mbi_rows_together(plan) ? 8
+			: mbi_rows_floats(plan) && mbi_together_near(plan, 128) ? 4 : 2;
 	return wish != 0 ? wish : share > (uint64_t)most ? most : (int)share;
 }
 
@@ -22807,7 +22824,7 @@ static merbit_status mbi_rows_size(merbit_plan *plan) {
 static int mbi_rows_holds(const merbit_plan *plan) {
 	const int unroll = mbi_rows_of(plan)->unroll;
 	const size_t bytes = mbi_type_size(mbi_plan_accumulator(plan));
-	return bytes < 8 || (bytes == 8 && unroll != 3 && unroll != 5);
+	return bytes < 8 ? unroll != 6 : bytes == 8 && unroll != 3 && unroll != 5 && unroll != 6;
 }
 
 static void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
@@ -22902,8 +22919,11 @@ static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
 	const double abreast = mbi_together_abreast(plan)
 			? (1 + plan->nonempty.abreast / plan->nonempty.sectors) / 2 : 1;
 	if (together) {
-		return (1 + idle) * mbi_rows_thin(plan) *
+		const double mean = t->nnz / t->rows, typical = plan->nonempty.typical;
+		const double even = typical > mean ? mean / typical : 1;
+		const double held =
 				mbi_together_gathers(plan, t, mbi_rows_lanes(plan), mbi_rows_at_once(plan));
+		return (1 + idle) * mbi_rows_thin(plan) * (even * held + (1 - even) * t->gathers);
 	}
 	return (1 + idle) * mbi_rows_thin(plan) * abreast *
 			(mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some ? 1.1 * t->gathers
@@ -22940,6 +22960,11 @@ static int mbi_rows_idle_in_l2(const merbit_plan *plan) {
 			(plan->nonempty.slots <= MBI_ROWS_SHORT * plan->device.rows ? 4 : 2.5);
 }
 
+static double mbi_rows_start(const merbit_plan *plan) {
+	const double fill = mbi_rows_fill(plan, mbi_rows_lanes(plan));
+	return fill > 1 && !mbi_phases_few(plan) ? 1 - 1 / fill : 0;
+}
+
 static double mbi_rows_cost(const merbit_plan *plan) {
 	const mbi_traffic t = mbi_traffic_of(plan);
 	const int alone = mbi_rows_lone(plan) || t.nnz < t.rows;
@@ -22953,10 +22978,11 @@ static double mbi_rows_cost(const merbit_plan *plan) {
 	const double traffic = mbi_phases_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
 			mbi_rows_gathers(plan, &t), &walkers);
 	const double turns = t.nnz < t.rows ? t.rows / mbi_choose_lanes(plan) * 1.5 : 0;
+	const double seconds = factor * mbi_choose_with_lines(plan, traffic, lines) + (together ? 0
+			: mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) / 2 + turns, 1));
 	if (t.nnz >= t.rows && mbi_rows_idle(plan)) { return HUGE_VAL; }
-	return mbi_choose_longer(factor * mbi_choose_with_lines(plan, traffic, lines) + (together ? 0
-			: mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) / 2 + turns, 1)),
-			mbi_rows_walk(plan));
+	return mbi_choose_longer(seconds,
+			mbi_rows_start(plan) * (seconds + plan->profile->launch_seconds) + mbi_rows_walk(plan));
 }
 
 static merbit_status mbi_rows_bound(merbit_plan *plan, mbi_bound *bound) {
@@ -23177,7 +23203,7 @@ static int mbi_sliced_even(const merbit_plan *plan) {
 	const uint64_t nnz = plan->device.nnz;
 	return plan->nonempty.slots <= nnz + nnz / 4 ||
 			(mbi_sliced_parts(plan) > 1 && mbi_sliced_sorts(plan) &&
-			plan->nonempty.typical > 0.9 * plan->nonempty.longest);
+			plan->nonempty.sorted_slots <= nnz + nnz / 20);
 }
 
 static int mbi_sliced_together(const merbit_plan *plan) {
@@ -27314,11 +27340,23 @@ static int mbi_choose_small_phases(const merbit_plan *plan, double cost) {
 	return !mbi_phases_few(plan) || cost <= mbi_scan_cost(plan);
 }
 
+static int mbi_choose_short_walk(const merbit_plan *plan) {
+	const double walk = mbi_rows_walk(plan), scan = mbi_scan_cost(plan);
+	const double mean = (double)plan->device.nnz / (double)plan->nonempty.count;
+	return plan->nonempty.typical <= 2 * mean ? walk <= scan
+			: 2 * (walk + plan->profile->launch_seconds) <= scan;
+}
+
+static int mbi_choose_slow_gathers(const merbit_plan *plan) {
+	const double mean = (double)plan->device.nnz / (double)plan->nonempty.count;
+	return plan->nonempty.sectors > 0.5 && plan->nonempty.typical > 1.5 * mean &&
+			mbi_rows_cost(plan) < HUGE_VAL && mbi_rows_cost(plan) > 1.3 * mbi_scan_cost(plan);
+}
+
 static int mbi_choose_small_rows(const merbit_plan *plan) {
 	return !mbi_rows_idle_in_l2(plan) && !mbi_choose_few_rows(plan) &&
-			mbi_choose_small_phases(plan, mbi_rows_cost(plan)) &&
-			(mbi_scan_holds_all(plan) ? mbi_choose_few_steps(plan)
-			: mbi_rows_walk(plan) <= mbi_scan_cost(plan));
+			mbi_choose_small_phases(plan, mbi_rows_cost(plan)) && !mbi_choose_slow_gathers(plan) &&
+			(mbi_scan_holds_all(plan) ? mbi_choose_few_steps(plan) : mbi_choose_short_walk(plan));
 }
 
 static int mbi_choose_small_slices(const merbit_plan *plan) {

@@ -288,7 +288,7 @@ static void a_plan_tells_its_choice(void **state) {
   assert_non_null(strstr(line, "scan depth 3, 0 empty rows, 512 threads with whole rows; "));
   assert_non_null(strstr(line, "requested"));
   assert_int_equal(chosen(20, 0, 0, MERBIT_METHOD_ROWS, line), MERBIT_METHOD_ROWS);
-  assert_non_null(strstr(line, "8 lanes per row, 3 nonzeros in flight, 256 threads"));
+  assert_non_null(strstr(line, "4 lanes per row, 5 nonzeros in flight, 256 threads"));
   assert_int_equal(chosen(2, 0, 0, MERBIT_METHOD_MERBIT, line), MERBIT_METHOD_MERBIT);
   assert_non_null(strstr(line, "carry-out commit, 0.00% of the tiles within one row"));
   assert_int_equal(chosen(30, 0, 0, MERBIT_METHOD_BINNED, line), MERBIT_METHOD_BINNED);

@@ -110,13 +110,33 @@ static int mbi_choose_small_phases(const merbit_plan *plan, double cost) {
   return !mbi_phases_few(plan) || cost <= mbi_scan_cost(plan);
 }
 
+/* Returns whether walking the longest row of a small matrix takes no longer than SCAN, or half
+ * as long, the launch included, if rows much longer than most hold most of the nonzeros: all of
+ * them then take many steps. (2.9M doubles, every 50th of 7,782 rows has 4,300, on an H200:
+ * ROWS 16.7 us, SCAN 12.3.) */
+static int mbi_choose_short_walk(const merbit_plan *plan) {
+  const double walk = mbi_rows_walk(plan), scan = mbi_scan_cost(plan);
+  const double mean = (double)plan->device.nnz / (double)plan->nonempty.count;
+  return plan->nonempty.typical <= 2 * mean
+             ? walk <= scan
+             : 2 * (walk + plan->profile->launch_seconds) <= scan;
+}
+
+/* Returns whether ROWS gathers a scattered x more slowly than SCAN, by the forecasts, because
+ * few long rows hold most of the nonzeros. (2M doubles, random columns in rows of 350 or 2,100
+ * nonzeros, on an H200: forecast ROWS 24.7 us, SCAN 17.1; measured 22.0 and 17.0.) */
+static int mbi_choose_slow_gathers(const merbit_plan *plan) {
+  const double mean = (double)plan->device.nnz / (double)plan->nonempty.count;
+  return plan->nonempty.sectors > 0.5 && plan->nonempty.typical > 1.5 * mean &&
+         mbi_rows_cost(plan) < HUGE_VAL && mbi_rows_cost(plan) > 1.3 * mbi_scan_cost(plan);
+}
+
 /* Returns whether ROWS pays for a small matrix: few lanes idle, walking the longest row takes
  * no longer than SCAN, and long rows that lie together do not take longer either. */
 static int mbi_choose_small_rows(const merbit_plan *plan) {
   return !mbi_rows_idle_in_l2(plan) && !mbi_choose_few_rows(plan) &&
-         mbi_choose_small_phases(plan, mbi_rows_cost(plan)) &&
-         (mbi_scan_holds_all(plan) ? mbi_choose_few_steps(plan)
-                                   : mbi_rows_walk(plan) <= mbi_scan_cost(plan));
+         mbi_choose_small_phases(plan, mbi_rows_cost(plan)) && !mbi_choose_slow_gathers(plan) &&
+         (mbi_scan_holds_all(plan) ? mbi_choose_few_steps(plan) : mbi_choose_short_walk(plan));
 }
 
 /* Returns whether SLICED pays for a small matrix whose rows differ too much in length for ROWS:

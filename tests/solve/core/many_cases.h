@@ -72,12 +72,14 @@ static double many_apart(const many_system *m, int k) {
   return 2 * 9 / 0.16 * MANY_SIDE * bb * (m->results[k].residual + m->result[k].residual);
 }
 
-/* Expects that vector k, solved with others, equals the solution found alone. */
+/* Expects that vector k, solved with others, equals the solution found alone, after nearly as
+ * many iterations: products of several vectors add up in another order. */
 static void many_expect(const many_system *m, int k) {
   const merbit_solver_result *found = &m->results[k], *wanted = &m->result[k];
   linear l = m->l;
   int i;
-  if (found->stop != wanted->stop || abs(found->iterations - wanted->iterations) > 1) {
+  if (found->stop != wanted->stop ||
+      abs(found->iterations - wanted->iterations) > 1 + wanted->iterations / 20) {
     fail_msg("vector %d: stop %d after %d iterations, alone %d after %d: %s", k,
              (int)found->stop, found->iterations, (int)wanted->stop, wanted->iterations,
              found->description);

@@ -62,6 +62,7 @@ static void even_rows(void **state) {
   (void)state;
   square_of(&plan, MERBIT_F64, 15000000, 60000000);
   plan.nonempty.narrow = 1;
+  plan.nonempty.longest = 4;
   plan.desc.expected_calls = 1000;
   takes(&plan, MERBIT_METHOD_ROWS, "rows of similar length, forecast scan ");
   assert_non_null(strstr(plan.why, "sliced"));
@@ -70,7 +71,7 @@ static void even_rows(void **state) {
   assert_null(strstr(plan.why, "similar"));
   assert_null(strstr(plan.why, "sliced"));
   plan.device.rows--;
-  plan.nonempty.typical = 100;
+  plan.nonempty.longest = plan.nonempty.typical = 100;
   plan.nonempty.slots = plan.nonempty.sorted_slots = 100000004;
   takes(&plan, MERBIT_METHOD_SCAN, "rows of similar length"); /* the padding makes them slow */
   assert_non_null(strstr(plan.why, "sliced"));

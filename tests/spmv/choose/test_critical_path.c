@@ -60,9 +60,9 @@ static void walks_that_do_not_show(void **state) {
   for (i = 0; (row = mbi_method_row(i)) != NULL; i++) {
     if (row->cuda != NULL && row->cuda->cost != NULL) {
       double even;
-      plan.nonempty.longest = 8;
+      plan.nonempty.longest = 16; /* whole packs */
       even = row->cuda->cost(&plan);
-      plan.nonempty.longest = 248; /* whose length also takes one byte */
+      plan.nonempty.longest = 24;
       assert_true(row->cuda->cost(&plan) == even);
       costs++;
     }
@@ -71,37 +71,37 @@ static void walks_that_do_not_show(void **state) {
   takes(&plan, MERBIT_METHOD_SLICED, "rows of similar length");
 }
 
-/* Returns the length of a row that takes 4 lanes of 5 nonzeros `seconds`, in steps of 1 us,
- * plus the 6 us that forecasts omit. */
-static uint32_t steps_of(double seconds) {
-  return (uint32_t)(20 * (seconds / 1e-6 + 6));
-}
-
-/* Lanes per row walk, too: 4 lanes take 20 nonzeros in a step of 1 us; in a small matrix one
- * lane takes 6 in 0.4 us. */
+/* Lanes per row walk, too: 4 lanes take 16 nonzeros in a step of 1 us. The last of 4 million rows
+ * starts when the GPU's 270,336 lanes are left. The forecasts omit 6 us. In a small matrix one
+ * lane takes 5 in 0.4 us. */
 static void long_rows_by_lanes(void **state) {
-  double base, scan;
+  const double start = 1 - 270336 / 16e6;
+  double base, scan, late;
   merbit_plan plan;
   (void)state;
   square_of(&plan, MERBIT_F64, 4000000, 64000000);
   plan.device.values = 0;
   plan.desc.expected_calls = 1; /* not worth making a form for */
+  plan.nonempty.longest = 16;
   takes(&plan, MERBIT_METHOD_ROWS, "forecast scan ");
   base = mbi_rows_cost(&plan);
   scan = mbi_scan_cost(&plan);
-  assert_true(base + 4e-6 < scan);
-  plan.nonempty.longest = steps_of(base - 1e-6);
-  takes(&plan, MERBIT_METHOD_ROWS, "forecast scan ");
-  assert_true(mbi_rows_cost(&plan) == base);
-  plan.nonempty.longest = steps_of(scan - 1e-6);
+  late = start * (base + 6e-6) - 6e-6;
+  assert_true(base + 4e-6 < scan && base > late + 1e-6);
+  plan.nonempty.longest = (uint32_t)(16 * (scan - late - 1e-6) / 1e-6);
   takes(&plan, MERBIT_METHOD_ROWS, "forecast scan ");
   assert_true(fabs(mbi_rows_cost(&plan) - (scan - 1e-6)) < 1e-7);
-  plan.nonempty.longest = steps_of(scan + 1e-6);
+  plan.nonempty.longest = (uint32_t)(16 * (scan - late + 1e-6) / 1e-6);
   takes(&plan, MERBIT_METHOD_SCAN, "forecast scan ");
+  plan.device.rows = plan.nonempty.count = 67584; /* all lanes are there from the start */
+  plan.device.nnz = plan.nonempty.slots = 16 * 67584;
+  plan.device.cols = 64000000; /* not in L2 */
+  plan.nonempty.longest = 16000;
+  assert_true(fabs(mbi_rows_cost(&plan) - 994e-6) < 1e-6);
   square_of(&plan, MERBIT_F32, 100000, 500000);
-  plan.nonempty.longest = 3 * 6; /* SCAN has all of it in flight at once */
+  plan.nonempty.longest = 3 * 5; /* SCAN has all of it in flight at once */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
-  plan.nonempty.longest = 3 * 6 + 1;
+  plan.nonempty.longest = 3 * 5 + 1;
   takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths");
   plan.tuning[MBI_KNOB_ROWS_LANES] = 4; /* lanes of two nonzeros each: 8 at once */
   takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
@@ -117,10 +117,12 @@ static void forecasts_without_gathers(void **state) {
   plan.nonempty.typical = 16;
   is_about("scan", mbi_scan_cost(&plan),
            looked_up(&plan, streamed(vectors + 4 * 64e6 + values), own) + 3e-6);
+  plan.nonempty.longest = 16;
   /* 8 rows of 16 at once, in 5 lines of columns and 8, not 9, of values. */
   is_about("rows", mbi_rows_cost(&plan),
            0.9 * looked_up(&plan, streamed(vectors + offsets + 4 * 64e6 + values), 13 / 32.0) +
-               16 / 20.0 * 0.5e-6);
+               0.5e-6);
+  plan.nonempty.longest = 100;
   is_about("sliced", mbi_sliced_cost(&plan),
            0.92 * looked_up(&plan, 0.9 * streamed(vectors + 4 * 64e6 + values + 31.25 * 4e6),
                             own / 2) +
@@ -164,23 +166,24 @@ static void forecasts_without_gathers(void **state) {
       (0.92 + 0.2 + 0.12 * log(100 / 16.0)) *
               looked_up(&plan, 0.9 * streamed(vectors + 10 * 98e6 + 35.25 * 4e6), own / 2) +
           24 / 8.0 * 1e-6);
-  plan.type = MERBIT_F32; /* 2 lanes of 9 */
+  plan.type = MERBIT_F32; /* 4 lanes of 4 */
+  plan.nonempty.longest = 16;
   plan.nonempty.slots = plan.device.nnz;
   is_about("floats", mbi_rows_cost(&plan),
            0.9 * looked_up(&plan, streamed(vectors / 2 + offsets + 4 * 64e6 + values / 2),
-                           2 * 9 / 32.0) +
-               16 / 18.0 * 0.5e-6);
-  plan.nonempty.lines = 0.6; /* between these and those of parallel rows, by 2 lanes of 32 */
+                           2 * 5 / 32.0) +
+               0.5e-6);
+  plan.nonempty.lines = 0.6; /* between these and those of parallel rows, by 4 lanes of 32 */
   plan.nonempty.lines_abreast = 0.2;
   is_about("lines of x", mbi_rows_cost(&plan),
            0.9 * looked_up(&plan, streamed(vectors / 2 + offsets + 4 * 64e6 + values / 2),
-                           pow(0.6, 0.2) * pow(0.2, 0.8) + 2 * 9 / 32.0) +
-               16 / 18.0 * 0.5e-6);
+                           pow(0.6, 0.4) * pow(0.2, 0.6) + 2 * 5 / 32.0) +
+               0.5e-6);
   plan.nonempty.lines_abreast = 0.7; /* no more than along rows */
   is_about("lines along rows", mbi_rows_cost(&plan),
            0.9 * looked_up(&plan, streamed(vectors / 2 + offsets + 4 * 64e6 + values / 2),
-                           0.6 + 2 * 9 / 32.0) +
-               16 / 18.0 * 0.5e-6);
+                           0.6 + 2 * 5 / 32.0) +
+               0.5e-6);
   is_about("lines of consecutive nonzeros", mbi_scan_cost(&plan),
            looked_up(&plan, streamed(vectors / 2 + 4 * 64e6 + values / 2), 0.6 + 8 / 128.0) +
                3e-6);

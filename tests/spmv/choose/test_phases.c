@@ -202,10 +202,11 @@ static void auto_sees_phases(void **state) {
  * forecasts. */
 static void auto_sees_phases_in_l2(void **state) {
   merbit_plan plan;
+  double together;
   (void)state;
   square_of(&plan, MERBIT_F32, 290000, 4000000);
   plan.nonempty.longest = 400;
-  plan.nonempty.typical = 200;
+  plan.nonempty.typical = 25;
   plan.desc.expected_calls = 10;
   halve(&plan, 625, 1, 35625, 0);
   assert_true(mbi_choose_small(&plan));
@@ -226,8 +227,13 @@ static void auto_sees_phases_in_l2(void **state) {
   plan.desc.expected_calls = 10;
   halve(&plan, 6000, 0.02, 19000, 0.02);
   assert_true(mbi_phases_few(&plan));
-  assert_true(mbi_rows_cost(&plan) <= mbi_scan_cost(&plan));
+  together = mbi_rows_cost(&plan);
+  assert_true(together <= mbi_scan_cost(&plan));
   takes(&plan, MERBIT_METHOD_ROWS, "small");
+  plan.nonempty.longest = 400; /* rows that lie together start early, others may be the last */
+  assert_true(mbi_rows_cost(&plan) == together);
+  plan.nonempty.sampled_parts = 0;
+  assert_true(mbi_rows_cost(&plan) > 1.1 * together);
 }
 
 int main(void) {

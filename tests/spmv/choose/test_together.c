@@ -25,6 +25,9 @@ static void rows_that_move_together(void **state) {
   takes(&plan, MERBIT_METHOD_ROWS, ", hubs ");
   together = mbi_rows_cost(&plan);
   assert_true(together < 0.75 * mbi_scan_cost(&plan));
+  plan.nonempty.typical = 2000; /* as if three of four nonzeros were in rows that move apart */
+  assert_true(mbi_rows_cost(&plan) > 1.2 * together);
+  plan.nonempty.typical = 500;
   plan.nonempty.slots = plan.nonempty.sorted_slots = 2 * plan.device.nnz; /* a warp for each */
   assert_true(mbi_rows_cost(&plan) > together);
   assert_true(mbi_rows_cost(&plan) < 0.9 * mbi_scan_cost(&plan));
@@ -154,12 +157,12 @@ static void forecasts_of_shared_slices(void **state) {
                             (16 + mbi_choose_passing(&plan)) / 32,
                         nnz * (0.1 * (1 - fresh) + fresh) / 160e9);
   is_about("shared slices", mbi_sliced_cost(&plan), together);
-  plan.nonempty.slots = 2 * plan.device.nnz; /* sorted, the long rows have equal lengths */
-  plan.nonempty.typical = 143;
-  assert_true(mbi_sliced_cost(&plan) < 1.05 * together);
-  plan.nonempty.typical = 142;
-  assert_true(mbi_sliced_cost(&plan) > 1.2 * together);
-  plan.nonempty.typical = 158;
+  plan.nonempty.slots = 2 * plan.device.nnz; /* sorted, the rows of a slice have equal lengths */
+  plan.nonempty.sorted_slots = plan.device.nnz + plan.device.nnz / 20;
+  assert_true(mbi_sliced_cost(&plan) < 1.1 * together);
+  plan.nonempty.sorted_slots++;
+  assert_true(mbi_sliced_cost(&plan) > 1.25 * together);
+  plan.nonempty.sorted_slots = plan.device.nnz;
   plan.device.cols = 38000 * 5;
   assert_true(mbi_sliced_cost(&plan) > 1.2 * together);
 }

@@ -35,10 +35,23 @@ static int mbi_rows_sparse(const merbit_plan *plan) {
          5 * plan->nonempty.count <= 3 * plan->device.rows;
 }
 
-/* Returns the number of nonzeros that a lane loads in one batch. It is smaller in f64, where
- * the same nonzeros take twice as many cache lines. */
+/* Returns whether products add up in floats. */
+static int mbi_rows_floats(const merbit_plan *plan) {
+  return mbi_plan_accumulator(plan) == MERBIT_F32;
+}
+
+/* Returns the most nonzeros that a lane should load at once: 8 floats take the registers of
+ * every fifth thread. Doubles take twice as many; more lanes gain more from scattered columns,
+ * which they wait for, and if rows much longer than the average hold most nonzeros. (Rows of 16
+ * on an H200, us, lanes x loads: 2M floats, 2 x 8 5.0, 4 x 4 3.6; 24M, 60 and 49. Rows of 5,
+ * 24M doubles, 1 x 5 88, 2 x 3 103. Rows of 8 to 24 random columns, 2M doubles, 4 x 6 16.2, 8 x
+ * 3 15.3.) */
 static int mbi_rows_batch(const merbit_plan *plan) {
-  return mbi_plan_accumulator(plan) == MERBIT_F32 ? 8 : 4;
+  const size_t bytes = mbi_type_size(mbi_plan_accumulator(plan));
+  const int even = plan->nonempty.typical <= 2 * (double)mbi_rows_mean(plan);
+  return mbi_rows_floats(plan)                                 ? 7
+         : bytes == 8 && even && plan->nonempty.sectors <= 0.5 ? 6
+                                                               : 4;
 }
 
 /* Returns the share of the GPU's lanes that the rows occupy with `lanes` lanes each. Above 1
@@ -61,13 +74,49 @@ static uint64_t mbi_rows_full(const merbit_plan *plan) {
 #define MBI_ROWS_SPARSE_LOADS 5
 #define MBI_ROWS_SPARSE_FILL 4.0
 
-/* Returns the number of lanes per row that makes one batch of loads cover an average row. */
+/* Rows of a warp wait for a single one that takes a second step. Their lanes therefore cover
+ * the longest row if it is at most MBI_ROWS_NEAR times as long as the average, otherwise the
+ * longer rows if they are at most MBI_ROWS_COVERED times as long. Rows of fewer than
+ * MBI_ROWS_FEW nonzeros gain nothing. (In L2 on an H200, us, lanes x loads by the average and
+ * by these lengths: 1M floats in rows of 19 to 35, 4 x 8 5.1, 8 x 5 3.9; 1.8M floats in rows of
+ * 54 to 81, 16 x 5 4.3, 16 x 6 3.6; 1.2M doubles in rows of 1 to 19, 2 x 4 5.0, 2 x 5 4.3.
+ * Twice the average: 3M floats in rows of 1 or 40, 4 x 6 9.6, 8 x 5 10.7.) */
+#define MBI_ROWS_NEAR 1.2
+#define MBI_ROWS_COVERED 1.8
+#define MBI_ROWS_FEW 4
+
+/* Returns the length of the longer rows, which a row's lanes should load at once, or 0 if they
+ * are too long. Slices of 32 rows with padding tell how long the longest row of a warp is, and
+ * `typical` how long most rows are if a part of the matrix has shorter ones. */
+static uint64_t mbi_rows_longer(const merbit_plan *plan) {
+  const double rows = plan->device.rows > 0 ? (double)plan->device.rows : 1;
+  const double longest = plan->nonempty.longest;
+  const double mean = (double)plan->device.nnz / rows, close = MBI_ROWS_NEAR * mean;
+  const double slots = (double)plan->nonempty.slots / rows, typical = plan->nonempty.typical;
+  const double longer = longest <= close                      ? longest
+                        : typical > slots && typical <= close ? typical
+                                                              : slots;
+  return !mbi_rows_sparse(plan) && mean >= MBI_ROWS_FEW && longer >= mean &&
+                 longer <= MBI_ROWS_COVERED * mean
+             ? (uint64_t)ceil(longer)
+             : 0;
+}
+
+/* Returns the number of nonzeros of a row that its lanes should load at once. */
+static uint64_t mbi_rows_cover(const merbit_plan *plan) {
+  const uint64_t longer = mbi_rows_longer(plan);
+  return longer > 0              ? longer
+         : mbi_rows_sparse(plan) ? mbi_rows_full(plan)
+                                 : mbi_rows_mean(plan);
+}
+
+/* Returns the number of lanes per row that makes one batch of loads cover a row. */
 static int mbi_rows_spread(const merbit_plan *plan) {
   const int sparse = mbi_rows_sparse(plan);
   const uint64_t batch = sparse ? MBI_ROWS_SPARSE_LOADS : (uint64_t)mbi_rows_batch(plan);
-  const uint64_t mean = sparse ? mbi_rows_full(plan) : mbi_rows_mean(plan);
+  const uint64_t cover = mbi_rows_cover(plan);
   int lanes = 1;
-  while (lanes < 32 && (uint64_t)lanes * batch < mean &&
+  while (lanes < 32 && (uint64_t)lanes * batch < cover &&
          !(sparse && mbi_rows_fill(plan, 2 * lanes) > MBI_ROWS_SPARSE_FILL)) {
     lanes *= 2;
   }
@@ -94,7 +143,7 @@ static int mbi_rows_lanes(const merbit_plan *plan) {
   const int more = mbi_rows_together(plan) && mbi_rows_fill(plan, 16) >= 0.75 &&
                    mbi_together_near(plan, 32) &&
                    (double)plan->nonempty.slots <= 1.5 * (double)plan->device.nnz &&
-                   (mbi_rows_batch(plan) == 4 || !mbi_together_near(plan, 128));
+                   (!mbi_rows_floats(plan) || !mbi_together_near(plan, 128));
   return wish != 0 ? wish : more ? 16 : mbi_rows_spread(plan);
 }
 
@@ -103,31 +152,15 @@ MBI_INTERNAL int mbi_rows_half(const merbit_plan *plan) {
   return mbi_rows_fill(plan, mbi_rows_lanes(plan)) >= 0.5;
 }
 
-/* Returns the most nonzeros that each lane of a row loads at once so that the lanes of all rows
- * of a small matrix are resident, or 8 if that does not matter. Lanes that load 8 floats or 4
- * doubles take so many registers that only 5 or 6 of 8 are. Rows of equal length gain more from
- * a single step. (In L2 on an H200, us: 2M floats, 8 and 5 at once, 66,666 rows of 30 random
- * columns 14.1 and 11.7, 33,333 rows of 60 12.4 and 8.5; 1M doubles, 4 and 3 at once, 33,333
- * rows of 30 8.7 and 7.2. 2M floats of 7 points, 8 and 5: 3.6 and 5.1.) */
-static int mbi_rows_resident(const merbit_plan *plan, int lanes, uint64_t share) {
-  const double fill = mbi_rows_fill(plan, lanes);
-  const int floats = mbi_rows_batch(plan) == 8;
-  const int uneven = plan->nonempty.slots > plan->device.nnz + plan->device.nnz / 5;
-  return mbi_choose_small(plan) && lanes > 1 && uneven && fill <= 1.1 &&
-                 (floats ? share >= 8 && fill > 0.625 : share == 4 && fill > 0.75)
-             ? (floats ? 5 : 3)
-             : 8;
-}
-
 /* Returns the number of nonzeros that each lane of a row loads at once. */
 static int mbi_rows_unroll(const merbit_plan *plan, int lanes) {
-  const uint64_t share = mbi_rows_sparse(plan) ? (mbi_rows_full(plan) - 1) / (uint64_t)lanes + 1
-                                               : mbi_rows_mean(plan) / (uint64_t)lanes + 1;
+  const uint64_t cover = mbi_rows_cover(plan), spare = cover < MBI_ROWS_FEW;
+  const uint64_t share = (cover - 1) / (uint64_t)lanes + 1 + spare;
   const int wish = mbi_knob(plan, MBI_KNOB_ROWS_UNROLL);
   const int most = mbi_rows_sparse(plan)      ? MBI_ROWS_SPARSE_LOADS
-                   : !mbi_rows_together(plan) ? mbi_rows_resident(plan, lanes, share)
-                   : mbi_rows_batch(plan) == 8 && mbi_together_near(plan, 128) ? 4
-                                                                               : 2;
+                   : !mbi_rows_together(plan) ? 8
+                   : mbi_rows_floats(plan) && mbi_together_near(plan, 128) ? 4
+                                                                           : 2;
   return wish != 0 ? wish : share > (uint64_t)most ? most : (int)share;
 }
 
@@ -188,13 +221,13 @@ MBI_INTERNAL merbit_status mbi_rows_size(merbit_plan *plan) {
 
 /* ---- Specialise -------------------------------------------------------------------------- */
 
-/* Returns whether lanes hold the old y while they multiply. With doubles and 3 or 5 nonzeros in
- * flight, that would take the registers of a fourth or a sixth of the resident threads. (10
+/* Returns whether lanes hold the old y while they multiply. With 6 floats, or 3, 5 or 6 doubles
+ * in flight, that would take the registers of a fourth to a sixth of the resident threads. (10
  * doubles a row on an H200: 83 us without, 99 with the old y held.) C128 would spill. */
 static int mbi_rows_holds(const merbit_plan *plan) {
   const int unroll = mbi_rows_of(plan)->unroll;
   const size_t bytes = mbi_type_size(mbi_plan_accumulator(plan));
-  return bytes < 8 || (bytes == 8 && unroll != 3 && unroll != 5);
+  return bytes < 8 ? unroll != 6 : bytes == 8 && unroll != 3 && unroll != 5 && unroll != 6;
 }
 
 MBI_INTERNAL void mbi_rows_preamble(const merbit_plan *plan, mbi_preamble *preamble) {
@@ -302,8 +335,9 @@ static double mbi_rows_lines(const merbit_plan *plan) {
 
 /* Returns the forecast seconds for gathering x. If all rows are in flight at once, their lanes
  * move through the columns together, and what they read of x stays in L2. (3,098 rows of 9,684
- * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) If each row has a warp, the warps of
- * short rows idle until the longest row of the block ends. (Rows of 1 and 1,000 doubles in
+ * doubles, x of 38 MB, on an H100: 359 us, SCAN 432.) Rows of other lengths do not move with
+ * them. If each row has a warp, the warps of short rows idle until the longest row of the block
+ * ends. (Rows of 1 and 1,000 doubles in
  * turn, 8 in flight, on an H100: 226 us, HUBS 211.) If neighbouring rows read the same lines of
  * x, L1 holds some of them. (4,472 rows of 2,236 floats, half of them in every 2,236th column,
  * on an H200: ROWS 30 us, SCAN 43.) */
@@ -317,8 +351,11 @@ static double mbi_rows_gathers(const merbit_plan *plan, const mbi_traffic *t) {
                              ? (1 + plan->nonempty.abreast / plan->nonempty.sectors) / 2
                              : 1;
   if (together) {
-    return (1 + idle) * mbi_rows_thin(plan) *
-           mbi_together_gathers(plan, t, mbi_rows_lanes(plan), mbi_rows_at_once(plan));
+    const double mean = t->nnz / t->rows, typical = plan->nonempty.typical;
+    const double even = typical > mean ? mean / typical : 1;
+    const double held =
+        mbi_together_gathers(plan, t, mbi_rows_lanes(plan), mbi_rows_at_once(plan));
+    return (1 + idle) * mbi_rows_thin(plan) * (even * held + (1 - even) * t->gathers);
   }
   return (1 + idle) * mbi_rows_thin(plan) * abreast *
          (mbi_rows_fill(plan, mbi_rows_lanes(plan)) > 1 || all <= some
@@ -374,6 +411,14 @@ MBI_INTERNAL int mbi_rows_idle_in_l2(const merbit_plan *plan) {
          (plan->nonempty.slots <= MBI_ROWS_SHORT * plan->device.rows ? 4 : 2.5);
 }
 
+/* Returns the share of a product's time after which the last long row starts: with as many rows
+ * left as the GPU holds at once, unless long rows lie together. (Every 50th of 16,783 rows has
+ * 9,300 floats, the others 440, on an H200: the walk alone 25 us, ROWS 50, SCAN 23.) */
+static double mbi_rows_start(const merbit_plan *plan) {
+  const double fill = mbi_rows_fill(plan, mbi_rows_lanes(plan));
+  return fill > 1 && !mbi_phases_few(plan) ? 1 - 1 / fill : 0;
+}
+
 /* Returns the forecast seconds of a product, or HUGE_VAL if too many lanes would be idle. The
  * latter does not apply if there are fewer nonzeros than rows. Most lanes then only write y,
  * and the time is that of the three dependent loads of a row, for as many rows at once as the
@@ -395,15 +440,16 @@ MBI_INTERNAL double mbi_rows_cost(const merbit_plan *plan) {
       mbi_phases_overlap(plan, t.vectors + t.stream + mbi_choose_offsets(plan),
                          mbi_rows_gathers(plan, &t), &walkers);
   const double turns = t.nnz < t.rows ? t.rows / mbi_choose_lanes(plan) * 1.5 : 0;
+  const double seconds =
+      factor * mbi_choose_with_lines(plan, traffic, lines) +
+      (together ? 0
+                : mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) / 2 + turns, 1));
   if (t.nnz >= t.rows && mbi_rows_idle(plan)) {
     return HUGE_VAL;
   }
-  return mbi_choose_longer(
-      factor * mbi_choose_with_lines(plan, traffic, lines) +
-          (together
-               ? 0
-               : mbi_walk_end(plan, t.nnz / t.rows / mbi_rows_at_once(plan) / 2 + turns, 1)),
-      mbi_rows_walk(plan));
+  return mbi_choose_longer(seconds,
+                           mbi_rows_start(plan) * (seconds + plan->profile->launch_seconds) +
+                               mbi_rows_walk(plan));
 }
 
 static merbit_status mbi_rows_bound(merbit_plan *plan, mbi_bound *bound) {

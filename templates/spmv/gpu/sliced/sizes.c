@@ -236,7 +236,7 @@ static int mbi_sliced_even(const merbit_plan *plan) {
   const uint64_t nnz = plan->device.nnz;
   return plan->nonempty.slots <= nnz + nnz / 4 ||
          (mbi_sliced_parts(plan) > 1 && mbi_sliced_sorts(plan) &&
-          plan->nonempty.typical > 0.9 * plan->nonempty.longest);
+          plan->nonempty.sorted_slots <= nnz + nnz / 20);
 }
 
 /* Returns whether rows are long, have about equal lengths, and move through x together. */
