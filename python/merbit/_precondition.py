@@ -38,7 +38,7 @@ def matrix_of(A: Any, context: Optional[Context] = None) -> Matrix:
         return csr(A, context=context)
     if A._operation != "N":
         raise not_supported(
-            "merbit solves with a matrix, not with its transpose A.T; make "
+            "this computes with a matrix, not with its transpose A.T; make "
             "merbit.csr of the transposed arrays, for example merbit.csr(S.T)"
         )
     semiring = A._source.options["semiring"]
