@@ -65,7 +65,7 @@ MBI_INTERNAL merbit_status mbi_solver_load(merbit_solver *solver, const void *b,
  * 2^-1040; if a number in it is infinite, the error is said to be so, too. */
 static double mbi_solve_backward_error(const merbit_solver *solver,
                                        const mbi_solve_state *state) {
-  double scale = solver->norm * state->x_most + state->b_most;
+  double scale = (state->x_most > 0 ? solver->norm * state->x_most : 0) + state->b_most;
   if (!(scale > DBL_MAX)) {
     return scale > 0 ? state->w_most / scale : 0;
   }
@@ -211,6 +211,8 @@ MERBIT_API merbit_status merbit_solver_solve(merbit_solver *solver, const void *
   }
   if (status == MERBIT_OK && solver->n > 0) {
     status = mbi_solver_run(solver, b, x, start_from_x, &answer);
+  } else if (status == MERBIT_OK && solver->history_size > 0) {
+    history[0] = 0;
   }
   mbi_solver_leave(solver);
   if (status == MERBIT_OK && result != NULL) {

@@ -225,6 +225,10 @@ static void test_far_backward_error(void **state) {
   f.s = solve_dense(&infinite, &desc, x);
   expect_stop(&f.s, MERBIT_STOP_CONVERGED, "at most the tolerance");
   assert_false(isnan(f.s.result.backward_error));
+  desc.preconditioner = MERBIT_PRECONDITIONER_NONE;
+  f.s = solve_dense(&infinite, &desc, x);
+  expect_stop(&f.s, MERBIT_STOP_NOT_FINITE, "");
+  assert_true(x[0] == 0 && x[1] == 0 && f.s.result.backward_error == 1);
   linear_free(&l);
 }
 

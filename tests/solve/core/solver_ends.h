@@ -253,9 +253,12 @@ static void test_empty(void **state) {
   const merbit_view view = merbit_csr(0, 0, 0, row_ptr, NULL, NULL);
   merbit_solver *solver;
   merbit_solver_result result;
+  double history[] = {7, 7};
   (void)state;
   assert_int_equal(merbit_solver_create(context, &view, &desc, &solver), MERBIT_OK);
   assert_int_equal(merbit_solver_solve(solver, NULL, NULL, 0, NULL, 0, &result), MERBIT_OK);
+  assert_int_equal(merbit_solver_solve(solver, NULL, NULL, 0, history, 2, &result), MERBIT_OK);
+  assert_true(history[0] == 0 && history[1] == 7);
   assert_int_equal(result.stop, MERBIT_STOP_CONVERGED);
   assert_int_equal(result.iterations, 0);
   assert_string_equal(result.description, "A has no rows");
