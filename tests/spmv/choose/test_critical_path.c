@@ -72,8 +72,7 @@ static void walks_that_do_not_show(void **state) {
 }
 
 /* Lanes per row walk, too: 4 lanes take 16 nonzeros in a step of 1 us. The last of 4 million rows
- * starts when the GPU's 270,336 lanes are left. The forecasts omit 6 us. In a small matrix one
- * lane takes 5 in 0.4 us. */
+ * starts when the GPU's 270,336 lanes are left. The forecasts omit 6 us. */
 static void long_rows_by_lanes(void **state) {
   const double start = 1 - 270336 / 16e6;
   double base, scan, late;
@@ -98,13 +97,6 @@ static void long_rows_by_lanes(void **state) {
   plan.device.cols = 64000000; /* not in L2 */
   plan.nonempty.longest = 16000;
   assert_true(fabs(mbi_rows_cost(&plan) - 994e-6) < 1e-6);
-  square_of(&plan, MERBIT_F32, 100000, 500000);
-  plan.nonempty.longest = 3 * 5; /* SCAN has all of it in flight at once */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
-  plan.nonempty.longest = 3 * 5 + 1;
-  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths");
-  plan.tuning[MBI_KNOB_ROWS_LANES] = 4; /* lanes of two nonzeros each: 8 at once */
-  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
 }
 
 /* Compares forecasts with sums made by hand: all bytes once, because all gathers hit the

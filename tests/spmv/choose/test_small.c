@@ -154,6 +154,19 @@ static void rows_that_are_mostly_empty(void **state) {
   }
 }
 
+/* Three steps of ROWS always pay where SCAN has the whole matrix in flight at once. */
+static void three_steps(void **state) {
+  merbit_plan plan;
+  (void)state;
+  square_of(&plan, MERBIT_F32, 100000, 500000);
+  plan.nonempty.longest = 3 * 5; /* one lane takes 5 at once */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
+  plan.nonempty.longest = 3 * 5 + 1;
+  takes(&plan, MERBIT_METHOD_SCAN, "small, with rows of different lengths");
+  plan.tuning[MBI_KNOB_ROWS_LANES] = 4; /* lanes of two nonzeros each: 8 at once */
+  takes(&plan, MERBIT_METHOD_ROWS, "small, with rows of similar length");
+}
+
 /* More than three steps of ROWS pay up to a quarter of SCAN's time, if half of the GPU's lanes
  * have rows, and if long rows do not hold most nonzeros. */
 static void steps_that_pay(void **state) {
@@ -337,6 +350,7 @@ int main(void) {
       cmocka_unit_test(few_rows_of_small_matrices),
       cmocka_unit_test(long_rows_apart),
       cmocka_unit_test(rows_that_are_mostly_empty),
+      cmocka_unit_test(three_steps),
       cmocka_unit_test(steps_that_pay),
       cmocka_unit_test(small_matrices_of_diagonals),
       cmocka_unit_test(small_matrices_of_many_diagonals),
